@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from support.processes import manifest, table
 
@@ -25,6 +27,20 @@ def day(n: int) -> str:
 def span(first: int, last: int) -> tuple[str, ...]:
     """The flags of a range of days, the last one included."""
     return "--start", day(first), "--end", day(last + 1) if last < 30 else "2026-12-01"
+
+
+def put_day(folder: Path, n: int, rows: pa.Table, name: str = "a", row_group_size: int | None = None) -> None:
+    """Write rows of a day, as a file of its partition of ``log``."""
+    place = folder / "log" / f"dt={day(n)}"
+    place.mkdir(parents=True, exist_ok=True)
+    pq.write_table(rows, place / f"{name}.parquet", row_group_size=row_group_size)
+
+
+def rows_but(folder: Path, *left_out: str) -> list[str]:
+    """All rows of the results below a folder as texts, but for these columns, in an order of their own."""
+    files = [str(path) for path in folder.rglob("part-*") if path.parent.name != "_rejected"]
+    read = ds.dataset(files, format="parquet").to_table()
+    return sorted(map(repr, read.drop_columns([name for name in read.column_names if name in left_out]).to_pylist()))
 
 
 def records(state: Path) -> dict[str, dict[str, Any]]:

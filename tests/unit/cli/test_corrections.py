@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from support.day_results import day, records, span
-from support.in_process import wincli_here
+from support.day_results import day, put_day, records, rows_but, span
+from support.in_process import done
 
 DAYS = 6
 LENGTH = 20
@@ -42,11 +41,11 @@ EVERY = "log/*/a.parquet"
 AGGREGATES = ("-a", "n=count()", "-a", "ids=collect(id)", "-a", "s=sum(y)", "-a", "y=first(y)")
 
 
-def write_day(folder: Path, n: int, rng: random.Random, mean: int = 8) -> None:
-    """Write a day of rows, in its own time."""
+def random_day(n: int, rng: random.Random, mean: int = 8) -> pa.Table:
+    """Rows of a day, in its own time."""
     size = rng.randint(1, 2 * mean)
     seconds = [n * LENGTH + rng.randrange(LENGTH) for _ in range(size)]
-    log = pa.table(
+    return pa.table(
         {
             "ts": pa.array([second * 10**6 for second in seconds], pa.timestamp("us")),
             "u": [rng.choice("abc") for _ in range(size)],
@@ -55,21 +54,10 @@ def write_day(folder: Path, n: int, rng: random.Random, mean: int = 8) -> None:
             "y": [rng.random() for _ in range(size)],
         }
     )
-    place = folder / "log" / f"dt={day(n)}"
-    place.mkdir(parents=True, exist_ok=True)
-    pq.write_table(log, place / "a.parquet")
 
 
-def run(cwd: Path, *args: str) -> None:
-    ran = wincli_here("run", "-q", *args, cwd=cwd)
-    assert ran.code == 0, ran.err
-
-
-def result(folder: Path, but: tuple[str, ...] = ("_pos", "window")) -> list[str]:
-    files = [str(path) for path in folder.rglob("part-*")]
-    read = ds.dataset(files, format="parquet").to_table()
-    left_out = [name for name in read.column_names if name in but or (name.startswith("_tie") and "window" in but)]
-    return sorted(map(repr, read.drop_columns(left_out).to_pylist()))
+def result(folder: Path) -> list[str]:
+    return rows_but(folder, "_pos", "window", *(f"_tie{n}" for n in range(3)))
 
 
 def left(state: Path, triggers: bool) -> dict[str, Any]:
@@ -106,25 +94,25 @@ def test_corrected_days_are_one_run_and_no_day_is_run_again_that_begins_as_befor
     rows = () if "entered" in asked else AGGREGATES
     command = (*asked, *rows, "--state", "st", "--keep", "99", "log", "out", *span(1, DAYS))
     for n in range(1, DAYS + 1):
-        write_day(tmp_path, n, rng)
-    run(tmp_path, *command)
+        put_day(tmp_path, n, random_day(n, rng))
+    done(tmp_path, "run", *command)
     triggers = asked[1] == "sliding, count(3), count(2)"
     for _ in range(2):
         before, runs = left(tmp_path / "st", triggers), runs_of(tmp_path / "st")
         corrected = rng.sample(range(1, DAYS + 1), rng.randint(1, 2))
         for n in corrected:
-            write_day(tmp_path, n, rng, mean=rng.randint(1, 9))
-        run(tmp_path, *command)
+            put_day(tmp_path, n, random_day(n, rng, mean=rng.randint(1, 9)))
+        done(tmp_path, "run", *command)
         now = left(tmp_path / "st", triggers)
         again = [n for n in range(1, DAYS + 1) if runs_of(tmp_path / "st")[day(n)] != runs[day(n)]]
         needed = [n for n in range(1, DAYS + 1) if n in corrected or (n > 1 and before[day(n - 1)] != now[day(n - 1)])]
         assert again == needed
         shutil.rmtree(tmp_path / "one", ignore_errors=True)
-        run(tmp_path, *asked, *rows, "--at-end", "hold", "--state", "st-one", EVERY, "one")
+        done(tmp_path, "run", *asked, *rows, "--at-end", "hold", "--state", "st-one", EVERY, "one")
         shutil.rmtree(tmp_path / "st-one")
         assert result(tmp_path / "out") == result(tmp_path / "one")
-    run(tmp_path, *command, "--redo")
-    assert result(tmp_path / "out", ("_pos",)) == result(tmp_path / "one", ("_pos",))
+    done(tmp_path, "run", *command, "--redo")
+    assert rows_but(tmp_path / "out", "_pos") == rows_but(tmp_path / "one", "_pos")
 
 
 # A day with one session more of a key, in the middle of it, and which days are run again for it
@@ -146,12 +134,12 @@ def job(folder: Path, text: str) -> tuple[str, ...]:
     return ("job.yaml",)
 
 
-def write_sessions(folder: Path, n: int, more: tuple[int, ...] = ()) -> None:
+def day_of_sessions(n: int, *more: int) -> pa.Table:
     """A day on which `a` and `b` have sessions that end within it; ``more``: seconds of further rows of `a`."""
     rows = sorted(
         [*((at, "a") for at in (1, 2, 10, *more)), *((at, "b") for at in (1, 3, 11)), (17, "c"), (LENGTH, "c")]
     )
-    log = pa.table(
+    return pa.table(
         {
             "ts": pa.array([(n * LENGTH + at) * 10**6 for at, _ in rows], pa.timestamp("us")),
             "u": [user for _, user in rows],
@@ -160,9 +148,6 @@ def write_sessions(folder: Path, n: int, more: tuple[int, ...] = ()) -> None:
             "y": [1.1 + at / 7 for at, _ in rows],
         }
     )
-    place = folder / "log" / f"dt={day(n)}"
-    place.mkdir(parents=True, exist_ok=True)
-    pq.write_table(log, place / "a.parquet")
 
 
 def chain(one: str, two: str, more: str) -> str:
@@ -205,16 +190,16 @@ def test_a_window_more_runs_later_days_again_only_where_numbers_decide(case: str
     asked, expected = ASKED[case]
     command = (*(asked if isinstance(asked, tuple) else job(tmp_path, asked)), *span(1, DAYS))
     for n in range(1, DAYS + 1):
-        write_sessions(tmp_path, n)
-    run(tmp_path, *command)
+        put_day(tmp_path, n, day_of_sessions(n))
+    done(tmp_path, "run", *command)
     runs = runs_of(tmp_path / "st")
-    write_sessions(tmp_path, 2, more=(15,))
-    run(tmp_path, *command)
+    put_day(tmp_path, 2, day_of_sessions(2, 15))
+    done(tmp_path, "run", *command)
     again = [n for n in range(1, DAYS + 1) if runs_of(tmp_path / "st")[day(n)] != runs[day(n)]]
     assert again == expected
     if isinstance(asked, str):
         whole = asked.replace("input: log", f"input: {EVERY}").replace("output: out", "output: one")
-        run(tmp_path, *job(tmp_path, whole.replace("state: st", "state: st-one")))
+        done(tmp_path, "run", *job(tmp_path, whole.replace("state: st", "state: st-one")))
     else:
-        run(tmp_path, *asked[: asked.index("--state")], "--at-end", "hold", "--state", "st-one", EVERY, "one")
+        done(tmp_path, "run", *asked[: asked.index("--state")], "--at-end", "hold", "--state", "st-one", EVERY, "one")
     assert result(tmp_path / "out") == result(tmp_path / "one")

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import wincli.cli.run.incremental_run
-from support.day_results import day, kept, records, span, total
-from support.in_process import wincli_here
-from support.processes import Ran, manifest, tree
+from support.day_results import day, kept, put_day, records, rows_but, span, total
+from support.in_process import done, wincli_here
+from support.processes import manifest, tree, write
 from wincli.writers.state.journal import commit_together
 
 NIGHTS = 4
@@ -30,12 +30,12 @@ class KilledError(BaseException):
     """Stands for a kill: nothing catches it."""
 
 
-def write_night(folder: Path, night: int, rng: random.Random, first: int) -> int:
-    """Write one file of up to 8 rows, some of which belong up to 25 seconds before; return how many there are."""
+def random_night(night: int, rng: random.Random, first: int) -> pa.Table:
+    """Up to 8 rows, some of which belong up to 25 seconds before."""
     size = rng.randint(1, 8)
     late = [rng.randint(0, 25) if rng.random() < 0.4 else 0 for _ in range(size)]
     at = [max(0, night * 5 + rng.randint(0, 5) - back) * 10**6 for back in late]
-    log = pa.table(
+    return pa.table(
         {
             "ts": pa.array(at, pa.timestamp("us")),
             "u": [rng.choice("ab") for _ in range(size)],
@@ -44,32 +44,19 @@ def write_night(folder: Path, night: int, rng: random.Random, first: int) -> int
             "flag": [rng.random() < 0.3 for _ in range(size)],
         }
     )
-    folder.joinpath(f"dt={day(night)}").mkdir(parents=True, exist_ok=True)
-    pq.write_table(log, folder / f"dt={day(night)}" / "a.parquet", row_group_size=3)
-    return size
 
 
 def write_log(folder: Path, seed: int) -> random.Random:
     rng, first = random.Random(seed), 0
-    for night in range(1, NIGHTS + 1):
-        first += write_night(folder, night, rng, first)
+    for n in range(1, NIGHTS + 1):
+        night = random_night(n, rng, first)
+        put_day(folder, n, night, row_group_size=3)
+        first += night.num_rows
     return rng
 
 
 def result(folder: Path) -> list[str]:
-    """All rows below a folder but where they stood and the numbers of windows, in an order of their own."""
-    files = [str(path) for path in folder.rglob("part-*") if path.parent.name != "_rejected"]
-    read = ds.dataset(files, format="parquet").to_table()
-    return sorted(map(repr, read.drop_columns(["_pos", "window"]).to_pylist()))
-
-
-def run(cwd: Path, *args: str) -> Ran:
-    return wincli_here("run", *args, cwd=cwd)
-
-
-def done(ran: Ran) -> Ran:
-    assert ran.code == 0, ran.err
-    return ran
+    return rows_but(folder, "_pos", "window")
 
 
 def killed(cwd: Path, args: Sequence[str], commit: int, after: bool) -> bool:
@@ -88,7 +75,7 @@ def killed(cwd: Path, args: Sequence[str], commit: int, after: bool) -> bool:
 
     with mock.patch.object(wincli.cli.run.incremental_run, "commit_together", dying):
         try:
-            run(cwd, *args)
+            wincli_here("run", *args, cwd=cwd)
         except KilledError:
             return True
     return False
@@ -103,7 +90,7 @@ def night_of(night: int, plain: bool) -> tuple[str, ...]:
 
 
 def check(cwd: Path, asked: Sequence[str]) -> None:
-    done(run(cwd, *asked, "log", "whole"))
+    done(cwd, "run", *asked, "log", "whole")
     assert result(cwd / "out") == result(cwd / "whole")
     counts, summed = manifest(cwd / "whole")["counts"], total(cwd / "st")
     names = ("rows_in", "windowed", "filtered", "rejected", "dropped_at_end", "held")
@@ -113,11 +100,11 @@ def check(cwd: Path, asked: Sequence[str]) -> None:
 @pytest.mark.parametrize(("window", "plain"), [(each, at % 2 == 0) for at, each in enumerate([*WINDOWS, EVENTS])])
 def test_incremental_runs_with_late_rows_give_the_result_of_one_run(window: Any, plain: bool, tmp_path: Path) -> None:
     asked = ("-w", *([window] if isinstance(window, str) else window), *AGGREGATES, "-k", "u")
-    write_log(tmp_path / "log", seed=7)
+    write_log(tmp_path, seed=7)
     for night in range(1, NIGHTS + 1):
-        done(run(tmp_path, *asked, *STATE, *night_of(night, plain)))
+        done(tmp_path, "run", *asked, *STATE, *night_of(night, plain))
         before = tree(tmp_path)
-        again = done(run(tmp_path, *asked, *STATE, *night_of(night, plain)))
+        again = done(tmp_path, "run", *asked, *STATE, *night_of(night, plain))
         assert "nothing to do" in again.err
         assert tree(tmp_path) == before
     assert any(record["borrowed"] for record in records(tmp_path / "st").values())
@@ -130,12 +117,12 @@ def test_what_was_killed_is_completed_by_the_same_command(
     plain: bool, commit: int, after: bool, tmp_path: Path
 ) -> None:
     asked = ("-w", "delta(ts, 3)", *AGGREGATES)
-    write_log(tmp_path / "log", seed=3)
+    write_log(tmp_path, seed=3)
     kills = []
     for night in range(1, NIGHTS + 1):
         command = (*asked, *STATE, *night_of(night, plain))
         kills.append(killed(tmp_path, command, commit, after))
-        done(run(tmp_path, *command))
+        done(tmp_path, "run", *command)
     assert any(kills)
     check(tmp_path, asked)
 
@@ -143,13 +130,13 @@ def test_what_was_killed_is_completed_by_the_same_command(
 @pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (3, 4, 5))])
 def test_corrections_of_units_that_share_late_rows(seed: int, tmp_path: Path) -> None:
     asked = ("-w", "count(3)", *AGGREGATES)
-    rng = write_log(tmp_path / "log", seed)
+    rng = write_log(tmp_path, seed)
     days = ("log", "out", *span(1, NIGHTS))
-    done(run(tmp_path, *asked, *STATE, *days, "--at-end", "hold"))
+    done(tmp_path, "run", *asked, *STATE, *days, "--at-end", "hold")
     for night in rng.sample(range(1, NIGHTS + 1), 2):
-        write_night(tmp_path / "log", night, rng, 100 * night)
-        done(run(tmp_path, *asked, *STATE, *days, "--at-end", "hold"))
-    done(run(tmp_path, *asked, *STATE, *night_of(NIGHTS, plain=False), "--redo"))
+        put_day(tmp_path, night, random_night(night, rng, 100 * night), row_group_size=3)
+        done(tmp_path, "run", *asked, *STATE, *days, "--at-end", "hold")
+    done(tmp_path, "run", *asked, *STATE, *night_of(NIGHTS, plain=False), "--redo")
     check(tmp_path, asked)
 
 
@@ -158,28 +145,21 @@ def test_nights_taken_out_of_the_state_and_run_again_give_the_result_of_one_run(
     plain: bool, seed: int, tmp_path: Path
 ) -> None:
     asked = ("-w", "delta(ts, 3)", *AGGREGATES, "-k", "u")
-    write_log(tmp_path / "log", seed)
+    write_log(tmp_path, seed)
     for night in range(1, NIGHTS + 1):
-        done(run(tmp_path, *asked, *STATE, *night_of(night, plain)))
+        done(tmp_path, "run", *asked, *STATE, *night_of(night, plain))
     found = sorted(records(tmp_path / "st").values(), key=lambda each: int(each["ordinal"]))
     gone = {each["label"] for each in found[2:]}
     has_read = [each for each in found[:2] if any(rows["label"] in gone for rows in each["borrowed"])]
-    ran = done(wincli_here("state", "rollback", "st", found[1]["label"], "--yes", cwd=tmp_path))
+    ran = done(tmp_path, "state", "rollback", "st", found[1]["label"], "--yes")
     assert ("late rows of theirs were read by " in ran.out) == bool(has_read)
     for night in range(3, NIGHTS + 1):
-        done(run(tmp_path, *asked, *STATE, *night_of(night, plain), "--mode", "overwrite"))
-    check(tmp_path, asked)
-
-
-@pytest.mark.parametrize("night", [1, 3])
-def test_a_night_taken_out_of_the_middle_and_run_again_gives_the_result_of_one_run(night: int, tmp_path: Path) -> None:
-    asked = ("-w", "delta(ts, 3)", *AGGREGATES, "-k", "u")
-    write_log(tmp_path / "log", seed=7)
-    for each in range(1, NIGHTS + 1):
-        done(run(tmp_path, *asked, *STATE, *night_of(each, plain=False)))
-    done(wincli_here("state", "forget", "st", day(night), "--yes", cwd=tmp_path))
-    done(run(tmp_path, *asked, *STATE, "log", "out", *span(1, NIGHTS), "--mode", "overwrite"))
-    done(run(tmp_path, *asked, *STATE, *night_of(NIGHTS, plain=False)))
+        done(tmp_path, "run", *asked, *STATE, *night_of(night, plain), "--mode", "overwrite")
+    if not plain:
+        for night in (1, 3):
+            done(tmp_path, "state", "forget", "st", day(night), "--yes")
+            done(tmp_path, "run", *asked, *STATE, "log", "out", *span(1, NIGHTS), "--mode", "overwrite")
+        done(tmp_path, "run", *asked, *STATE, *night_of(NIGHTS, plain=False))
     check(tmp_path, asked)
 
 
@@ -198,8 +178,8 @@ COUNTS = ("-w", "count(2)", "-a", "ids=collect(t)", "--order-by", "t")
 
 def test_reach_of_late_data_is_reported(tmp_path: Path) -> None:
     write_two(tmp_path / "in")
-    done(run(tmp_path, *COUNTS, *STATE, "in/a.parquet", "one"))
-    ran = done(run(tmp_path, *COUNTS, *STATE, "in/b.parquet", "two"))
+    done(tmp_path, "run", *COUNTS, *STATE, "in/a.parquet", "one")
+    ran = done(tmp_path, "run", *COUNTS, *STATE, "in/b.parquet", "two")
     assert ran.notes == [
         "2 rows of run-000002 belong to units before it, back to run-000001",
         "run-000001 is run again: it takes 2 late rows of run-000002",
@@ -215,15 +195,14 @@ def test_reach_of_late_data_is_reported(tmp_path: Path) -> None:
 
 def refused(cwd: Path, code: int, text: str, *args: str) -> None:
     before = {name: content for name, content in tree(cwd).items() if not name.startswith("st/.")}
-    ran = run(cwd, "-q", *args)
-    assert (ran.code, ran.err) == (code, f"wincli: error: {text}\n")
+    assert done(cwd, "run", "-q", *args, code=code).err == f"wincli: error: {text}\n"
     assert {name: content for name, content in tree(cwd).items() if not name.startswith("st/.")} == before
 
 
 def test_marks_at_the_ends_of_files_have_no_parts(tmp_path: Path) -> None:
     write_two(tmp_path / "in")
     asked = ("-w", "punct()", "--order-by", "t", *STATE)
-    done(run(tmp_path, *asked, "in/a.parquet", "one"))
+    done(tmp_path, "run", *asked, "in/a.parquet", "one")
     refused(
         tmp_path,
         2,
@@ -238,7 +217,7 @@ def test_a_state_that_is_no_longer_kept(tmp_path: Path) -> None:
     pq.write_table(pa.table({"t": [20]}), tmp_path / "in" / "c.parquet")
     pq.write_table(pa.table({"t": [5]}), tmp_path / "in" / "d.parquet")
     for name in ("a", "c"):
-        done(run(tmp_path, *COUNTS, *STATE, "--keep", "1", f"in/{name}.parquet", name))
+        done(tmp_path, "run", *COUNTS, *STATE, "--keep", "1", f"in/{name}.parquet", name)
     refused(
         tmp_path,
         2,
@@ -250,7 +229,7 @@ def test_a_state_that_is_no_longer_kept(tmp_path: Path) -> None:
 
 def test_inputs_and_outputs_that_are_gone(tmp_path: Path) -> None:
     write_two(tmp_path / "in")
-    done(run(tmp_path, *COUNTS, *STATE, "in/a.parquet", "one"))
+    done(tmp_path, "run", *COUNTS, *STATE, "in/a.parquet", "one")
     (tmp_path / "in/a.parquet").rename(tmp_path / "a.parquet")
     gone = tmp_path / "in/a.parquet"
     refused(
@@ -270,15 +249,15 @@ def test_inputs_and_outputs_that_are_gone(tmp_path: Path) -> None:
         *(*COUNTS, *STATE, "in/b.parquet", "two"),
     )
     (tmp_path / "moved").rename(tmp_path / "one")
-    done(run(tmp_path, *COUNTS, *STATE, "in/b.parquet", "two"))
+    done(tmp_path, "run", *COUNTS, *STATE, "in/b.parquet", "two")
 
 
 def test_folder_columns_of_earlier_runs_stay(tmp_path: Path) -> None:
-    write_log(tmp_path / "log", seed=7)
+    write_log(tmp_path, seed=7)
     asked = ("-w", "count(2)", *AGGREGATES, "-k", "dt")
     for night in range(1, NIGHTS + 1):
         end = ("--at-end", "flush") if night == NIGHTS else ()
-        done(run(tmp_path, *asked, *STATE, f"log/*={day(night)}", f"out/{night}", *end))
+        done(tmp_path, "run", *asked, *STATE, f"log/*={day(night)}", f"out/{night}", *end)
     check(tmp_path, asked)
 
 
@@ -296,8 +275,7 @@ def write_csv_nights(folder: Path, *future: int) -> None:
         at = f"2026-11-0{night}T"
         lines = [f"{at}10:00:00,ann,1", f"{at}10:01:00,ann,2", f"{at}11:00:00,bob,3"]
         lines[1:1] = [f"{FUTURE},cid,9"] * (night in future)
-        (folder / "log" / f"dt={day(night)}").mkdir(parents=True, exist_ok=True)
-        (folder / "log" / f"dt={day(night)}" / "a.csv").write_text("\n".join(["ts,user,v", *lines, ""]))
+        write(folder / "log" / f"dt={day(night)}", a__csv="\n".join(["ts,user,v", *lines, ""]))
 
 
 @pytest.mark.parametrize("how", [SESSIONS, PANES, LET], ids=["sessions", "panes", "let"])
@@ -305,67 +283,51 @@ def test_nights_behind_a_row_from_the_future_name_it_and_end_well_once_it_is_cor
     tmp_path: Path, how: tuple[str, ...]
 ) -> None:
     write_csv_nights(tmp_path, 2)
-    words = ("run", *how, "--state", "st", "log", "out")
-    ran = wincli_here(*words, *span(1, 4), cwd=tmp_path)
-    assert ran.code == 0
+    command = ("run", *how, "--state", "st", "log", "out")
+    ran = done(tmp_path, *command, *span(1, 4))
     name, hour = ("at", 1) if how is LET else ("ts", 0)
-    place = f"{tmp_path}/log/dt={day(2)}/a.csv:3"
-    noted = [line for line in ran.err.splitlines() if "came late" in line]
-    start = MOST_LATE.format(name, hour) + f" at {place}; "
+    start = MOST_LATE.format(name, hour) + f" at {tmp_path}/log/dt={day(2)}/a.csv:3; "
     advice = f"correct the row and run the range again from {day(2)}: the units after it are run again, too"
-    assert all(
-        each.startswith(f"wincli: note: {day(night)}: {start}") for night, each in zip((3, 4), noted, strict=True)
-    )
-    assert all(advice in each and ("--late redo" in each) == (how is not PANES) for each in noted)
-
-    line = f"late: more than half of the rows of {day(3)}, {day(4)} came late"
-    assert line in wincli_here("status", "st", cwd=tmp_path).out
-    assert line in wincli_here("status", "out", cwd=tmp_path).out
-
+    noted = [note for note in ran.notes if "came late" in note]
+    assert [note.startswith(f"{day(n)}: {start}") for n, note in zip((3, 4), noted, strict=True)] == [True, True]
+    assert all(advice in note and ("--late redo" in note) == (how is not PANES) for note in noted)
+    for place in ("st", "out"):
+        told = done(tmp_path, "status", place).out
+        assert f"late: more than half of the rows of {day(3)}, {day(4)} came late" in told
     write_csv_nights(tmp_path)
-    ran = wincli_here(*words, *span(2, 4), cwd=tmp_path)
-    assert "came late" not in ran.err
-    assert "late:" not in wincli_here("status", "st", cwd=tmp_path).out
-    assert wincli_here("run", *how, "--state", "one", "log", "once", *span(1, 4), cwd=tmp_path).code == 0
+    assert "came late" not in done(tmp_path, *command, *span(2, 4)).err
+    assert "late:" not in done(tmp_path, "status", "st").out
+    done(tmp_path, "run", *how, "--state", "one", "log", "once", *span(1, 4))
     assert result(tmp_path / "out") == result(tmp_path / "once")
 
 
-def test_a_row_from_the_future_whose_files_are_gone_is_named_by_unit_and_time(tmp_path: Path) -> None:
-    write_csv_nights(tmp_path, 2)
-    words = ("run", *SESSIONS, "--state", "st", "log", "out")
-    assert wincli_here(*words, *span(1, 2), cwd=tmp_path).code == 0
-    (tmp_path / "log" / f"dt={day(2)}" / "a.csv").unlink()
-    ran = wincli_here(*words, *span(3, 3), cwd=tmp_path)
-    start = MOST_LATE.format("ts", 0) + f" of {day(2)}, whose files do not have it any more; "
-    assert f"wincli: note: {day(3)}: {start}" in ran.err
-
-
-def test_a_row_from_the_future_is_named_in_plain_runs_on_a_state(tmp_path: Path) -> None:
+def test_a_row_from_the_future_is_named_in_plain_runs_and_by_its_unit_once_its_file_is_gone(tmp_path: Path) -> None:
     write_csv_nights(tmp_path, 1)
-    for night in (1, 2):
-        words = ("run", *SESSIONS, "--state", "st", f"log/dt={day(night)}", f"out-{night}")
-        ran = wincli_here(*words, cwd=tmp_path)
-        assert ran.code == 0
-        assert ("came late" in ran.err) == (night == 2)
+    for n in (1, 2):
+        ran = done(tmp_path, "run", *SESSIONS, "--state", "st", f"log/dt={day(n)}", f"out-{n}")
+        assert ("came late" in ran.err) == (n == 2)
     assert MOST_LATE.format("ts", 0) + f" at {tmp_path}/log/dt={day(1)}/a.csv:3; " in ran.err
     assert "run its input and what came after it again, on a new state" in ran.err
+    command = ("run", *SESSIONS, "--state", "of-days", "log", "out")
+    done(tmp_path, *command, *span(1, 1))
+    (tmp_path / "log" / f"dt={day(1)}" / "a.csv").unlink()
+    start = MOST_LATE.format("ts", 0) + f" of {day(1)}, whose files do not have it any more; "
+    assert f"wincli: note: {day(2)}: {start}" in done(tmp_path, *command, *span(2, 2)).err
 
 
 @pytest.mark.parametrize("order", [(), ("--order-by", "ts")])
 def test_a_row_from_the_future_is_named_in_one_run_over_all(tmp_path: Path, order: tuple[str, ...]) -> None:
     write_csv_nights(tmp_path, 2)
-    ran = wincli_here("run", *PANES, *order, "log", "out", cwd=tmp_path)
+    ran = done(tmp_path, "run", *PANES, *order, "log", "out")
     noted = "8 of 13 rows came late, behind ts 2099-01-01 00:00:00 at log/dt=2026-11-02/a.csv:3; if that is a mistake, "
     noted += "correct the row, or leave it out with --where; with --order-by ts no row is late\n"
-    assert ran.err.count(noted) == (not order)
-    assert ran.err.count("came late") == (not order)
+    assert ran.err.count(noted) == ran.err.count("came late") == (not order)
 
 
 def test_half_of_the_rows_late_get_no_note(tmp_path: Path) -> None:
-    (tmp_path / "log.csv").write_text(
-        f"ts,user,v\n2026-11-01T10:00:00,a,1\n{FUTURE},a,1\n" + "2026-11-01T10:00:00,a,1\n" * 2
-    )
-    ran = wincli_here("run", *PANES, "log.csv", "out", cwd=tmp_path)
+    now = "2026-11-01T10:00:00,a,1\n"
+    write(tmp_path, log__csv=f"ts,user,v\n{now}{FUTURE},a,1\n{now}{now}")
+    ran = done(tmp_path, "run", *PANES, "log.csv", "out")
     assert "2 rejected (late 2)" in ran.err
     assert "came late" not in ran.err
 
@@ -373,7 +335,7 @@ def test_half_of_the_rows_late_get_no_note(tmp_path: Path) -> None:
 # Many nights, and one row that belongs to the second
 
 
-MANY = 12
+MANY = 8
 GAPS = ("-w", "gap(ts, 2)", "-k", "u", "--order-by", "ts")
 
 
@@ -383,83 +345,80 @@ def write_nights(folder: Path, count: int = MANY) -> None:
 
 
 def write_seconds(folder: Path, night: int, seconds: Sequence[int], name: str = "a") -> None:
-    place = folder / "log" / f"dt={day(night)}"
-    place.mkdir(parents=True, exist_ok=True)
     log = pa.table({"ts": pa.array([at * 10**6 for at in seconds], pa.timestamp("us")), "u": ["a"] * len(seconds)})
-    pq.write_table(log, place / f"{name}.parquet")
+    put_day(folder, night, log, name)
 
 
 def test_one_late_row_runs_its_night_again_and_no_other(tmp_path: Path) -> None:
     write_nights(tmp_path)
     command = (*GAPS, *STATE, "log", "out")
-    first = done(run(tmp_path, *command, *span(1, MANY)))
+    first = done(tmp_path, "run", *command, *span(1, MANY))
     assert not any("no longer kept" in note for note in first.notes)
     before = {label: record["run"] for label, record in records(tmp_path / "st").items()}
     write_seconds(tmp_path, MANY, [2 * 20 + 12], "late")
     planned = wincli_here("plan", *command, *span(MANY, MANY), "--effect", cwd=tmp_path)
     assert f"2 units would run again: {day(2)}, {day(MANY)}" in planned.out
     assert "1 window would differ: 0 changed, 0 gone, 1 new" in planned.out
-    ran = done(run(tmp_path, *command, *span(1, MANY)))
+    ran = done(tmp_path, "run", *command, *span(1, MANY))
     after = {label: record["run"] for label, record in records(tmp_path / "st").items()}
     assert [label for label in after if after[label] != before[label]] == [day(2), day(MANY)]
     assert f"windows of {day(3)} and later keep their numbers" in ran.notes
-    assert "nothing to do" in run(tmp_path, *command, *span(1, MANY)).err
-    done(run(tmp_path, *GAPS, "--at-end", "hold", "--state", "st-one", "log/*", "one"))
+    assert "nothing to do" in done(tmp_path, "run", *command, *span(1, MANY)).err
+    done(tmp_path, "run", *GAPS, "--at-end", "hold", "--state", "st-one", "log/*", "one")
     assert result(tmp_path / "out") == result(tmp_path / "one")
 
 
 def test_a_window_more_leaves_later_numbers_until_the_rest_is_redone(tmp_path: Path) -> None:
     write_nights(tmp_path)
     command = (*GAPS, "--state", "st", "log", "out")
-    done(run(tmp_path, *command, *span(1, MANY)))
+    done(tmp_path, "run", *command, *span(1, MANY))
     write_seconds(tmp_path, 2, [2 * 20 + 12], "more")
-    ran = done(run(tmp_path, *command, *span(1, MANY)))
+    ran = done(tmp_path, "run", *command, *span(1, MANY))
     how = f"--start {day(3)} --end {day(MANY + 1)} --redo numbers them anew"
     assert f"windows of {day(3)} and later keep their numbers; {how}" in ran.notes
-    again = done(run(tmp_path, *command, *span(3, MANY), "--redo"))
+    again = done(tmp_path, "run", *command, *span(3, MANY), "--redo")
     assert not any("keep their numbers" in note for note in again.notes)
     numbers = sorted(ds.dataset(tmp_path / "out", format="parquet").to_table(columns=["window"])["window"].to_pylist())
     assert numbers == list(range(len(numbers)))
 
 
 def test_states_that_are_dropped_and_what_that_means_are_named(tmp_path: Path) -> None:
-    write_nights(tmp_path, 30)
-    command = (*GAPS, *STATE, "log", "out")
-    few = done(run(tmp_path, *command, *span(1, 12), "--keep", "10"))
-    earliest = (
-        f"a correction can begin with {day(4)} or later, or with all from {day(1)} on; a higher --keep keeps more"
-    )
-    assert f"the window state of {day(1)}..{day(2)} is no longer kept: {earliest}" in few.notes
-    many = done(run(tmp_path, *command, *span(13, 30)))
-    assert any(f"the window state of {day(3)}..{day(11)} is no longer kept" in note for note in many.notes)
-    done(run(tmp_path, *command, *span(30, 30), "--redo"))
-    assert kept(tmp_path / "st") == [day(night) for night in range(12, 31)]
+    write_nights(tmp_path, 16)
+    command = ("run", *GAPS, *STATE, "log", "out")
+    few = done(tmp_path, *command, *span(1, 5), "--keep", "3")
+    begin = f"a correction can begin with {day(4)} or later, or with all from {day(1)} on; a higher --keep keeps more"
+    assert f"the window state of {day(1)}..{day(2)} is no longer kept: {begin}" in few.notes
+    many = done(tmp_path, *command, *span(6, 16))
+    assert any(f"the window state of {day(3)}..{day(4)} is no longer kept" in note for note in many.notes)
+    done(tmp_path, *command, *span(16, 16), "--redo")
+    assert kept(tmp_path / "st") == [day(night) for night in range(5, 17)]
 
 
 def test_late_rows_that_were_rejected_are_named_and_taken_up_by_redo(tmp_path: Path) -> None:
     write_nights(tmp_path)
     write_seconds(tmp_path, 6, [3 * 20 + 12, 4 * 20 + 12], "late")
     command = (*GAPS, "--state", "st", "log", "out")
-    done(run(tmp_path, *command, *span(1, 6)))
-    ran = done(run(tmp_path, *command, "--late", "redo", *span(7, 7)))
+    done(tmp_path, "run", *command, *span(1, 6))
+    ran = done(tmp_path, "run", *command, "--late", "redo", *span(7, 7))
     how = f"--start {day(6)} --end {day(7)} --late redo --redo"
     told = f"2 rows that {day(6)} rejected as late under --late reject stay rejected; {how} takes up what belongs"
     assert any(note.startswith(told) for note in ran.notes)
-    done(run(tmp_path, *command, "--late", "redo", "--redo", *span(6, 6)))
+    done(tmp_path, "run", *command, "--late", "redo", "--redo", *span(6, 6))
     assert total(tmp_path / "st")["rejected"] == {}
-    assert not any("rejected as late" in note for note in run(tmp_path, *command, "--late", "redo", *span(6, 6)).notes)
+    again = done(tmp_path, "run", *command, "--late", "redo", *span(6, 6))
+    assert not any("rejected as late" in note for note in again.notes)
 
 
 @pytest.mark.parametrize("command", ["run", "plan"])
 def test_a_run_on_a_state_over_folders_of_days_asks_for_the_range(tmp_path: Path, command: str) -> None:
     write_nights(tmp_path)
     before = tree(tmp_path)
-    ran = wincli_here(command, "-q", *GAPS, "--state", "st", "log", "out", cwd=tmp_path)
+    ran = done(tmp_path, command, "-q", *GAPS, "--state", "st", "log", "out", code=2)
     what = (
         f"log holds folders of days such as dt={day(1)}, and on a state these are units of a range; nothing was written"
     )
-    assert (ran.code, ran.err) == (2, f"wincli: error: {what}; say --start and --end, or for one run say log/*\n")
+    assert ran.err == f"wincli: error: {what}; say --start and --end, or for one run say log/*\n"
     assert tree(tmp_path) == before
-    done(run(tmp_path, *GAPS, "--state", "st", "log", "out", *span(1, 2)))
-    ran = run(tmp_path, "-q", *GAPS, "--state", "st", "log", "out")
-    assert (ran.code, "say --start and --end for days" in ran.err) == (2, True)
+    done(tmp_path, "run", *GAPS, "--state", "st", "log", "out", *span(1, 2))
+    ran = done(tmp_path, "run", "-q", *GAPS, "--state", "st", "log", "out", code=2)
+    assert "say --start and --end for days" in ran.err
