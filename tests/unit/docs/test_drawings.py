@@ -152,28 +152,17 @@ def all_kinds() -> set[str]:
     return tumbling | others | batched | {"with unique", "partition by"}
 
 
-def test_every_kind_is_drawn() -> None:
+def test_every_kind_every_pair_of_a_sliding_window_and_every_close_reason_is_drawn() -> None:
     assert set().union(*map(kinds, specs(*WINDOWS))) == all_kinds()
-
-
-def test_every_pair_of_a_sliding_window_is_drawn() -> None:
     evictions = typing.get_args(spec.SlidingPolicy)
-    drawn = {(type(w.evict), type(w.trigger)) for w in specs(*WINDOWS, CASES) if isinstance(w, spec.Sliding)}
-    assert drawn == set(product(evictions, evictions)) | {(spec.Count, spec.When)}
-
-
-def test_every_close_reason_is_drawn() -> None:
+    pairs = {(type(w.evict), type(w.trigger)) for w in specs(*WINDOWS, CASES) if isinstance(w, spec.Sliding)}
+    assert pairs == set(product(evictions, evictions)) | {(spec.Count, spec.When)}
     drawn = [read(*drawing.values) for drawing in drawings()]
     reasons = {pane.told["closed_by"] for drawing in drawn for panes in drawing.panes.values() for pane in panes}
     assert reasons == set(CLOSED_BY)
 
 
 # The table of the README
-
-
-def rows_of_the_readme() -> Drawing:
-    ((at, lines),) = fences(README, "rows")
-    return read(f"README.md:{at}", ["with: order=t hours=2026-10-24", *lines])
 
 
 def table_of_the_readme() -> list[Any]:
@@ -184,13 +173,10 @@ def table_of_the_readme() -> list[Any]:
 
 @pytest.mark.parametrize(("example", "panes"), table_of_the_readme())
 def test_panes_in_the_table_of_the_readme(example: str, panes: str) -> None:
-    assert drawn_in_the_table(example) == panes
-
-
-def drawn_in_the_table(example: str) -> str:
-    drawing = rows_of_the_readme()
+    ((at, lines),) = fences(README, "rows")
     of_event_time = isinstance(parse_window(example), spec.TimeInterval)
-    drawing.options["order"] = "e" if of_event_time else "t"
+    order = "e" if of_event_time else "t"
+    drawing = read(f"README.md:{at}", [f"with: order={order} hours=2026-10-24", *lines])
     result = wincli.aggregate(
         table_of(drawing),
         example,
@@ -199,7 +185,7 @@ def drawn_in_the_table(example: str) -> str:
         aggregates=["letter=collect(letter)"],
         marks=[sum(row < mark for row in drawing.rows) for mark in drawing.marks] if example == "punct()" else None,
     )
-    return " ".join(f"[{''.join(letters or [])}]" for letters in result["letter"].to_pylist())
+    assert " ".join(f"[{''.join(letters or [])}]" for letters in result["letter"].to_pylist()) == panes
 
 
 def test_the_readme_shows_every_kind() -> None:

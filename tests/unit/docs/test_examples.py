@@ -19,7 +19,6 @@ from support.docs_pages import DOCS, INDEX, PAGES, README, ROOT, fences, place_o
 from wincli.cli import main
 from wincli.cli.commands import EXAMPLES
 from wincli.cli.run.request import parse_job
-from wincli.conf.option_values import size
 from wincli.windowing import in_memory
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.language.parser import parse_window
@@ -34,12 +33,10 @@ def commands() -> list[Any]:
     """Every ``wincli run`` of the docs, in one line each, and those of the help."""
     found = []
     for path in PAGES:
-        for language in ("sh", "console", "python"):
-            for at, lines in fences(path, language):
-                whole = "\n".join(lines).replace("\\\n", " ")
-                found += [
-                    (f"{place_of(path)}:{at}", line) for line in re.findall(r"^.*\bwincli run (?!-h).*$", whole, re.M)
-                ]
+        for at, lines in (block for language in ("sh", "console", "python") for block in fences(path, language)):
+            whole = "\n".join(lines).replace("\\\n", " ")
+            place = f"{place_of(path)}:{at}"
+            found += [(place, line) for line in re.findall(r"^.*\bwincli run (?!-h).*$", whole, re.MULTILINE)]
     found += [("help", line) for line in re.findall(r"^ +wincli run .*$", EXAMPLES, re.MULTILINE)]
     return [pytest.param(line.strip().removeprefix("$ "), id=place) for place, line in found]
 
@@ -86,14 +83,10 @@ def test_job_file_reads(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     check_job({"paths": [name], **of_range})
 
 
-def test_there_are_commands() -> None:
+def test_there_are_commands_and_the_doctest_of_aggregate_runs() -> None:
     assert len(commands()) > 15
-    assert size("96MiB") == 96 << 20
-
-
-def test_doctest_of_aggregate_runs() -> None:
-    assert doctest.testmod(in_memory).attempted > 0
-    assert doctest.testmod(in_memory).failed == 0
+    found = doctest.testmod(in_memory)
+    assert (found.attempted > 0, found.failed) == (True, 0)
 
 
 def test_user_functions_of_the_docs_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,38 +126,21 @@ def anchors(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=place_of)
-def test_links_resolve(path: Path) -> None:
+def test_links_resolve_and_headings_of_a_page_have_different_anchors(path: Path) -> None:
     for target, page, anchor in links(path):
         assert page.exists(), target
         assert not anchor or anchor in anchors(page), target
+    heads = re.findall(r"^#+ .*$", prose(path), re.MULTILINE)
+    assert path not in DOCS.values() or len(heads) == len({head.lstrip("# ").lower() for head in heads})
 
 
-def test_headings_of_a_page_have_different_anchors() -> None:
-    for path in DOCS.values():
-        heads = re.findall(r"^#+ .*$", prose(path), re.MULTILINE)
-        assert len(heads) == len({head.lstrip("# ").lower() for head in heads}), path
-
-
-def linked_from(*starts: Path) -> set[Path]:
-    """The pages that somebody reaches who begins at some pages and follows links."""
-    reached: set[Path] = set()
-    waiting = list(starts)
+def test_every_page_can_be_reached_from_the_readme_which_is_short_and_the_index_links_all() -> None:
+    reached, waiting = set[Path](), [README]
     while waiting:
         page = waiting.pop()
         if page in PAGES and page not in reached:
             reached.add(page)
             waiting += [linked for _, linked, _ in links(page)]
-    return reached
-
-
-def test_every_page_can_be_reached_from_the_readme() -> None:
-    assert set(PAGES) - linked_from(README) == set()
-
-
-def test_the_index_links_every_page() -> None:
-    linked = {page for _, page, _ in links(INDEX)}
-    assert set(DOCS.values()) - {INDEX} - linked == set()
-
-
-def test_the_readme_is_short() -> None:
+    assert set(PAGES) - reached == set()
+    assert set(DOCS.values()) - {INDEX} - {page for _, page, _ in links(INDEX)} == set()
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 200

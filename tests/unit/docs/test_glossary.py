@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from support.docs_pages import ROOT
 
 GLOSSARY = ROOT / "docs" / "glossary.md"
 TEXT = GLOSSARY.read_text(encoding="utf-8")
 SYSTEMS = ["Flink", "Spark", "SQL", "IBM Streams (SPL)", "Apama (EPL)"]
-_LINE = re.compile(r'^- (?:<a id="([^"]*)"></a>)?\*\*(.*?)\*\*: (.*)$', re.MULTILINE)
-_PACKAGES = ("cli", "conf", "readers", "windowing", "writers")
 
 TERMS = """
     split, chunk, slice, block, segment, lifetime, part, entry state, window state, restore, snapshot,
@@ -32,49 +28,30 @@ def words(text: str) -> list[str]:
     return [word.strip() for word in text.replace("\n", " ").split(",")]
 
 
-LINES = {term: (anchor, meaning) for anchor, term, meaning in _LINE.findall(TEXT)}
+LINES = {
+    term: (anchor, meaning)
+    for anchor, term, meaning in re.findall(r'^- (?:<a id="([^"]*)"></a>)?\*\*(.*?)\*\*: (.*)$', TEXT, re.MULTILINE)
+}
 
 
-def anchor_of(term: str) -> str:
-    """The anchor of a heading with this text, as links in Markdown name it."""
-    return re.sub(r"[^\w\- ]", "", term.lower()).replace(" ", "-")
+def test_terms_words_that_are_searched_and_those_of_each_system_are_in_the_glossary() -> None:
+    assert [term for term in words(TERMS) if f"**{term}**" not in TEXT] == []
+    searched = words(SEARCHED)
+    assert [word for word in searched if not re.search(rf"(?<!\w){word}(?!\w)", TEXT, re.IGNORECASE)] == []
+    assert [system for system in SYSTEMS if f"\n- **{system}**. " not in TEXT] == []
 
 
-@pytest.fixture(scope="module")
-def texts() -> str:
+def test_each_line_of_a_list_is_a_term_with_a_meaning_and_its_own_anchor() -> None:
+    assert len(re.findall(r"^- ", TEXT, re.MULTILINE)) == len(LINES) + len(SYSTEMS)
+    for term, (anchor, meaning) in LINES.items():
+        assert anchor in ("", re.sub(r"[^\w\- ]", "", term.lower()).replace(" ", "-"))
+        assert len(meaning) > 3, term
+
+
+def test_each_term_is_used_in_docs_or_code() -> None:
     """All docs but the glossary, and all code of the product, with line ends as blanks."""
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-    code = [path for package in _PACKAGES for path in (ROOT / package).rglob("*.py")]
+    code = [path for top in ("cli", "conf", "readers", "windowing", "writers") for path in (ROOT / top).rglob("*.py")]
     found = [path.read_text(encoding="utf-8") for path in (*pages, *code) if path != GLOSSARY]
-    return re.sub(r"\s+", " ", "\n".join(found)).lower()
-
-
-@pytest.mark.parametrize("term", words(TERMS))
-def test_term_is_in_the_glossary(term: str) -> None:
-    assert f"**{term}**" in TEXT
-
-
-@pytest.mark.parametrize("term", words(SEARCHED))
-def test_word_of_another_system_is_in_the_glossary(term: str) -> None:
-    assert re.search(rf"(?<!\w){term}(?!\w)", TEXT, re.IGNORECASE)
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_the_words_of_each_system_are_in_the_glossary(system: str) -> None:
-    assert f"\n- **{system}**. " in TEXT
-
-
-@pytest.mark.parametrize("term", LINES)
-def test_term_has_a_meaning_and_its_own_anchor(term: str) -> None:
-    anchor, meaning = LINES[term]
-    assert anchor in ("", anchor_of(term))
-    assert len(meaning) > 3
-
-
-def test_each_line_of_a_list_is_a_term() -> None:
-    assert len(re.findall(r"^- ", TEXT, re.MULTILINE)) == len(LINES) + len(SYSTEMS)
-
-
-@pytest.mark.parametrize("term", LINES)
-def test_term_is_used_in_docs_or_code(term: str, texts: str) -> None:
-    assert re.search(rf"(?<!\w){re.escape(term.lower())}", texts)
+    text = re.sub(r"\s+", " ", "\n".join(found)).lower()
+    assert [term for term in LINES if not re.search(rf"(?<!\w){re.escape(term.lower())}", text)] == []

@@ -34,6 +34,7 @@ from wincli.windowing.ports import REJECT_FIELDS, Counts, InputFile, Part
 from wincli.windowing.rows.panes import CLOSED_BY, TIMING
 from wincli.windowing.scan import row_validation
 from wincli.windowing.state import state_tables
+from wincli.windowing.support.formats import FORMATS
 from wincli.writers.output.manifest import build_manifest
 from wincli.writers.state.unit_record import OpenWindows, StageRecord, UnitRecord
 
@@ -67,21 +68,11 @@ def test_word(row: list[str]) -> None:
 
 
 def test_units_and_weekdays_are_named() -> None:
-    assert (
-        missing_from(
-            "windows/language", [*filter(None, tokens.SECONDS), *clock_policies.UNITS, *clock_policies._WEEKDAYS]
-        )
-        == []
-    )
+    names = [*filter(None, tokens.SECONDS), *clock_policies.UNITS, *clock_policies._WEEKDAYS]
+    assert missing_from("windows/language", names) == []
 
 
 # Aggregates
-
-
-def test_every_aggregate_is_in_its_table() -> None:
-    assert [row[0] for row in rows_of("aggregates", "All aggregates")] == [
-        "count(x), count()" if name == "count" else aggregate.signature for name, aggregate in TABLE.items()
-    ]
 
 
 SAMPLES = (pa.int32(), pa.float32(), pa.bool_(), pa.string(), pa.decimal128(9, 2), pa.date32(), pa.timestamp("ms"))
@@ -102,13 +93,15 @@ def result_words(name: str) -> str:
     return "depends"
 
 
-@pytest.mark.parametrize("name", TABLE)
-def test_types_of_aggregate(name: str) -> None:
-    row = next(row for row in rows_of("aggregates", "All aggregates") if row[0].startswith(f"{name}("))
-    kinds = [kind.words for kind in TABLE[name].parameters.values()]
-    assert row[1] == "; ".join(kinds)
-    assert row[2] == result_words(name)
-    assert row[3], "says nothing"
+def test_every_aggregate_is_in_its_table_with_its_types() -> None:
+    rows = rows_of("aggregates", "All aggregates")
+    assert [row[0] for row in rows] == [
+        "count(x), count()" if name == "count" else aggregate.signature for name, aggregate in TABLE.items()
+    ]
+    for name, (_, types, result, meaning) in zip(TABLE, rows, strict=True):
+        assert types == "; ".join(kind.words for kind in TABLE[name].parameters.values())
+        assert result == result_words(name)
+        assert meaning, f"{name}: says nothing"
 
 
 def test_types_that_depend() -> None:
@@ -159,12 +152,8 @@ def shown(name: str, value: Any) -> str:
 
 
 @pytest.mark.parametrize("name", defaults())
-def test_default_in_the_docs_is_the_real_one(name: str) -> None:
+def test_default_in_the_docs_and_in_the_help_is_the_real_one(name: str) -> None:
     assert option_rows()["--" + name.replace("_", "-")][1] == shown(name, defaults()[name])
-
-
-@pytest.mark.parametrize("name", defaults())
-def test_default_in_the_help_is_the_real_one(name: str) -> None:
     text = next(p.help for p in RUN.params if p.name == name)
     words = {"input_format": "by file name", "delimiter": "a comma"}
     value = defaults()[name]
@@ -182,12 +171,9 @@ def test_words_for_defaults_match_the_defaults() -> None:
     assert [bound.call.function for bound in made.aggregates] == ["count"]
 
 
-def test_every_exit_code_is_documented() -> None:
+def test_every_exit_code_and_command_is_documented() -> None:
     codes = {value for name, value in vars(messages).items() if name.isupper() and isinstance(value, int)}
     assert {int(row[0]) for row in rows_of("options", "Exit codes")} == codes
-
-
-def test_every_command_is_documented() -> None:
     commands: Any = typer.main.get_command(main.app)
     assert [name for name in commands.commands if f"`wincli {name}" not in text_of("options")] == []
 
@@ -196,11 +182,16 @@ def test_every_command_is_documented() -> None:
 
 
 def test_every_type_and_directive_of_a_schema_is_documented() -> None:
-    assert missing_from("formats", list(TYPE_NAMES)) == []
-    assert (
-        missing_from("formats", [f"%{letter}" for letter in (*time_formats.DIRECTIVES, *time_formats.SHORTHANDS)]) == []
-    )
-    assert missing_from("formats", list(COMPRESSIONS)) == []
+    directives = [f"%{letter}" for letter in (*time_formats.DIRECTIVES, *time_formats.SHORTHANDS)]
+    assert missing_from("formats", [*TYPE_NAMES, *directives, *COMPRESSIONS]) == []
+
+
+def test_every_format_is_on_its_pages_with_its_suffixes_and_in_the_readme() -> None:
+    for name, form in FORMATS.items():
+        (line,) = [line for line in text_of("formats").splitlines() if line.startswith(f"| `{name}` |")]
+        assert [word for word in line.split("|")[2].split("`") if word.startswith(".")] == list(form.suffixes)
+        assert f"- **{form.title}**: " in text_of("results")
+        assert form.title in README.read_text(encoding="utf-8")
 
 
 def test_every_reject_reason_is_documented() -> None:
@@ -261,17 +252,9 @@ def test_tables_of_a_state_are_as_documented(tmp_path: Path) -> None:
     (_, job), *_ = fences(DOCS["backfill"], "yaml")
     (tmp_path / "nightly.yaml").write_text("\n".join(job))
     day = ("--start", "2026-11-01", "--end", "2026-11-02", "--progress", "none")
-    panes = (
-        "-w",
-        "timeInterval, intervalDuration(60)",
-        "--event-time",
-        "ts",
-        "--state",
-        "state/panes",
-        "events",
-        "panes",
-    )
-    assert [wincli_here("run", *asked, *day, cwd=tmp_path).code for asked in (["nightly.yaml"], panes)] == [0, 0]
+    panes = ["-w", "timeInterval, intervalDuration(60)", "--event-time", "ts", "--state", "state/panes"]
+    for asked in (["nightly.yaml"], [*panes, "events", "panes"]):
+        assert wincli_here("run", *asked, *day, cwd=tmp_path).code == 0
     found = {
         f"{path.parts[-4]} {path.stem.partition('-')[0]}": pq.read_schema(path).names
         for path in sorted((tmp_path / "state").glob("*/2026-11-01/window/*.parquet"))
@@ -286,19 +269,14 @@ def test_tables_of_a_state_are_as_documented(tmp_path: Path) -> None:
         "sessions rows": ["user", "ts", "amount", *told["rows"]],
     }
     ((_, query),) = fences(DOCS["state"], "sql")
-    found_by_duckdb = duckdb.connect().execute("\n".join(query).replace("state/", f"{tmp_path}/state/")).fetchall()
-    assert found_by_duckdb == [
-        ("ann", 2, dt.datetime(2026, 11, 1, 23, 50)),
-        ("bob", 1, dt.datetime(2026, 11, 1, 23, 55)),
-    ]
+    rows = duckdb.connect().execute("\n".join(query).replace("state/", f"{tmp_path}/state/")).fetchall()
+    assert rows == [(user, n, dt.datetime(2026, 11, 1, 23, at)) for user, n, at in (("ann", 2, 50), ("bob", 1, 55))]
 
 
 def test_every_key_of_the_record_is_documented() -> None:
     below = text_of("state").partition("`unit.json` is the record")[2].partition("\n## ")[0]
-    assert re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*) \|", below, re.MULTILINE))) == [
-        *(field.name for field in fields(UnitRecord)),
-        "checksum",
-    ]
+    named = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*) \|", below, re.MULTILINE)))
+    assert named == [*(field.name for field in fields(UnitRecord)), "checksum"]
     stages = next(line for line in below.splitlines() if line.startswith("| `stages`"))
     kinds = (StageRecord, OpenWindows)
     assert [field.name for kind in kinds for field in fields(kind) if f"`{field.name}`" not in stages] == []

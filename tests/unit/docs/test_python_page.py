@@ -18,34 +18,19 @@ IMAGES = DOCS["python"].parent / "images"
 WITHOUT_SPARK = text_of("python").partition("\n## Spark DataFrames\n")[0]
 
 
-def run_page(text: str) -> list[tuple[str, str, str]]:
-    """Run the Python blocks of a page in one namespace.
-
-    Return of each block the code, what the text block right behind it shows, which may be empty, and what it printed.
-    """
+def test_the_page_shows_what_its_code_prints_and_the_image_that_it_draws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its blocks run in one namespace; what a block prints stands in the block of text behind it, if there is one."""
+    monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    found = []
-    for block in re.finditer(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", text, re.DOTALL):
+    blocks = re.findall(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", WITHOUT_SPARK, re.DOTALL)
+    assert len(blocks) > 6
+    for code, shown in blocks:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(block[1], "page", "exec"), names)
-        found.append((block[1], block[2] or "", printed.getvalue()))
-    return found
-
-
-def test_the_page_shows_what_its_code_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    blocks = run_page(WITHOUT_SPARK)
-    assert len(blocks) > 6
-    for code, shown, printed in blocks:
-        assert printed.rstrip("\n") == shown.rstrip("\n"), code
-
-
-def test_the_image_is_what_its_code_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    rows, *_, drawn = re.findall(r"```python\n(.*?)```", WITHOUT_SPARK.partition("![")[0], re.DOTALL)
-    names: dict[str, object] = {}
-    exec(compile(rows + drawn, "page", "exec"), names)
+            exec(compile(code, "page", "exec"), names)
+        assert printed.getvalue().rstrip("\n") == shown.rstrip("\n"), code
     drawing = names["sessions"]
     assert isinstance(drawing, wincli.windowing.drawings.draw.Drawing)
     fresh = tmp_path / "sessions.svg"

@@ -1,4 +1,4 @@
-"""Pages that a reader can go through, command by command, print what they show."""
+"""Pages that a reader can go through, command by command, print what they show; Spark is a loop in this process."""
 
 from __future__ import annotations
 
@@ -7,39 +7,37 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
 
-from support.docs_pages import DOCS, fences, rows_of
+from support.docs_pages import DOCS, README, ROOT, fences, rows_of
 from support.in_process import wincli_here
 
 DATA = DOCS["ten-minutes"].parent / "data"
-COMMANDS = {"plan": 6, "show": 14, "ten-minutes": 13}
+COMMANDS = {"README": 7, "plan": 6, "show": 14, "ten-minutes": 13, "recipes": 53, "backfill": 6}
 """The pages, and how many commands each shows."""
 
 
 @pytest.mark.parametrize("page", COMMANDS)
 def test_a_reader_sees_what_the_page_shows(page: str, tmp_path: Path) -> None:
-    shown = 0
-    for at, language, lines in blocks(page):
-        if language == "console":
+    path, shown = README if page == "README" else DOCS[page], 0
+    blocks = ((at, kind, lines) for kind in ("console", "yaml", "sh") for at, lines in fences(path, kind))
+    for at, kind, lines in sorted(blocks):
+        if kind == "console":
             for command, text in commands(lines):
-                assert comparable(printed(tmp_path, command, text)) == comparable(text), f"{page}:{at}: {command}"
+                found = printed(tmp_path, command, text)
+                assert comparable(command, found) == comparable(command, text), f"{page}:{at}: {command}"
                 shown += 1
-        elif language == "sh" and "<<END" in "\n".join(lines):
+        elif kind == "sh" and "<<END" in "\n".join(lines):
             subprocess.run(["bash", "-ec", "\n".join(lines)], cwd=tmp_path, check=True)
-        elif language == "yaml":
+        elif kind == "yaml" and lines[0].startswith("# "):
             follow(tmp_path, lines)
     assert shown == COMMANDS[page]
-
-
-def blocks(page: str) -> list[tuple[int, str, list[str]]]:
-    """The blocks of a page in their order, with their lines in it."""
-    found = [(at, kind, lines) for kind in ("console", "yaml", "sh") for at, lines in fences(DOCS[page], kind)]
-    return sorted(found)
 
 
 def commands(lines: list[str]) -> Iterator[tuple[str, str]]:
@@ -60,25 +58,31 @@ def follow(folder: Path, lines: list[str]) -> None:
 
 
 def printed(folder: Path, command: str, shown: str) -> str:
-    """What a command prints on stdout and stderr; a file that is not there is made as ``cat`` shows it."""
+    """What a command prints on stdout and stderr; files that are not there are made as they are shown."""
+    command, _, sieve = command.partition(" | ")
     words = shlex.split(command)
-    if words[0] in ("cat", "head") and not (folder / words[-1]).exists():
-        kept = DATA / words[-1]
-        (folder / words[-1]).write_text(kept.read_text() if kept.exists() else f"{shown}\n")
-    if words[0] != "wincli":
-        return subprocess.run(command, shell=True, cwd=folder, check=True, capture_output=True, text=True).stdout
-    words, cut = (words[: words.index("|")], words[words.index("|") + 1 :]) if "|" in words else (words, [])
-    with mock.patch.dict(os.environ, {"COLUMNS": "100"}):
-        ran = wincli_here(*words[1:], cwd=folder)
-    assert ran.code in ((1, 4) if re.search("^FAIL|^damaged|^B |error:", shown, re.MULTILINE) else (0,)), ran.err
-    lines = (ran.out + ran.err).splitlines()
-    count = int(cut[1].removeprefix("-")) if cut else len(lines)
-    return "\n".join(lines[-count:] if "tail" in cut else lines[:count])
+    if words[0] in ("cat", "head") and not [*folder.glob(words[-1])]:
+        files = re.findall(r"^==> (.*) <==\n((?:(?!==> ).*\n?)*)", shown, re.MULTILINE) or [(words[-1], shown)]
+        for name, text in files:
+            (folder / name).parent.mkdir(exist_ok=True)
+            kept = DATA / name
+            (folder / name).write_text(kept.read_text() if kept.exists() else f"{text.rstrip()}\n")
+    if words[0] == "wincli":
+        with mock.patch.dict(os.environ, {"COLUMNS": "100"}):
+            ran = wincli_here(*words[1:], cwd=folder)
+        assert ran.code in ((1, 4) if re.search("^FAIL|^damaged|^B |error:", shown, re.MULTILINE) else (0,)), ran.err
+        text, run = ran.out + ran.err, sieve or "cat"
+    else:
+        text, run = "", f"{sys.executable} {ROOT}/{command}" if words[0].startswith("scripts/") else command
+    shell: dict[str, Any] = {"shell": True, "check": True, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return str(subprocess.run(run, cwd=folder, input=text, **shell).stdout)
 
 
-def comparable(text: str) -> list[str]:
+def comparable(command: str, text: str) -> list[str]:
     """Lines without what differs between machines: seconds, sizes of pages, and where stdout and stderr meet."""
-    text = re.sub(r"[\d,.]+ m?s\b(, [\d,]+ rows/s)?", "..", text)
+    if not command.startswith(("wincli", "scripts/")):
+        return text.rstrip().splitlines()
+    text = re.sub(r"[\d,.]+ m?s\b(, [\d,]+ rows?/s)?", "..", text)
     text = re.sub(r"[\d.]+ KiB, open", ".. KiB, open", text)
     return sorted(line.rstrip() for line in text.splitlines() if "note: scanning" not in line and line.strip())
 
