@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import pytest
@@ -74,8 +73,8 @@ def printed(folder: Path, command: str, shown: str) -> str:
         text, run = ran.out + ran.err, sieve or "cat"
     else:
         text, run = "", f"{sys.executable} {ROOT}/{command}" if words[0].startswith("scripts/") else command
-    shell: dict[str, Any] = {"shell": True, "check": True, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    return str(subprocess.run(run, cwd=folder, input=text, **shell).stdout)
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return str(subprocess.run(run, shell=True, check=True, cwd=folder, input=text, text=True, **both).stdout)
 
 
 def comparable(command: str, text: str) -> list[str]:
