@@ -100,7 +100,34 @@ MORE: list[WindowCase] = [
     ("change(u, flag)", T, {}),
     ('cron("*/2 * * * *", "Asia/Kathmandu")', T, {"empty": "row"}),
 ]
+AMOUNTS: list[WindowCase] = [
+    ("gap(t, 2 + a % 3)", T, {}),
+    ("delta(t, a % 9)", ARRIVAL, {}),
+    ("count(1 + a % 9)", ARRIVAL, {}),
+    ("reaches(range(t), 6)", T, {}),
+    ("reaches(sum(a), 700)", T, {}),
+    ("delta(t, 9) or time(20) or change(u)", T, {}),
+    ("time(4)", T, {"origin": Fraction(3, 2)}),
+    ("count(1000)", T, {}),
+]
+"""Amounts that rows say, which may reject a row, and windows of many rows."""
 AGGREGATES = ["count()", "sum(a)", "ids=collect(id)", "top=max(x)", "mean(x)", "spread=var(x)"]
+
+MERGING = [
+    "count()", "count(x)", "sum(a)", "sum(x)", "mean(x)", "mean(a)", "min(x)", "max(x)", "min(u)", "max(t)",
+    "bool_and(flag)", "bool_or(flag)", "ups=sum(a) where flag", "first(x)", "last(u)", "nth(x, 2)", "nth(a, -2)",
+    "arg_min(id, x)", "arg_max(u, a)", "range(a)", "range(t)", "min_count(x)", "max_count(a)", "var(x)", "stddev(a)",
+    "var_pop(x)", "rise=last(a) - first(a)",
+    "all=support.merging_functions:words(u)", "way=support.merging_functions:way(a)",
+    "ways=support.merging_functions:way(a) where flag", "late=support.merging_functions:last_above(x, 0.5)",
+    "top=support.merging_functions:largest(a, 3)", "both=support.merging_functions:way(a) + sum(a)",
+]  # fmt: skip
+"""Aggregates of which rows of a window can be combined."""
+
+
+def overlaps(case: WindowCase) -> bool:
+    """Whether a row may be in several windows of a kind."""
+    return any(word in case[0] for word in ("sliding", "within", "retain", "timeInterval"))
 
 
 def output_options(draw: st.DrawFn, window: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from support.keeping_operators import ASKING, KEEPER
 from support.strategies import examples
 from support.stream_cases import in_order, options_of
 from support.table_equality import difference, same
-from support.window_cases import AGGREGATES, ARRIVAL, MORE, WINDOWS, T, WindowCase
+from support.window_cases import AGGREGATES, AMOUNTS, ARRIVAL, MERGING, MORE, WINDOWS, T, WindowCase, overlaps
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_let, parse_window
@@ -30,6 +30,7 @@ from wincli.windowing.language.spec import Batched
 from wincli.windowing.planning.plan import Plan, make_plan
 from wincli.windowing.scan.segment_scan import can_be_cut
 
+CASES = st.sampled_from([*WINDOWS, *MORE, *AMOUNTS])
 EXPRESSIONS = {
     "let": ["twice=CASE WHEN a % 2 = 0 THEN id * 2 END"],
     "where": "id % 5 <> 3 OR a IS NULL",
@@ -154,10 +155,10 @@ OTHERS: Mapping[str, Callable[[Cut], pa.Table]] = {
 }
 
 
-@examples(500)
+@examples(600)
 @given(
-    st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]) | st.sampled_from([*WINDOWS, *MORE]) | batched_cases(),
-    st.booleans(), st.sampled_from([1, 3, 3, 5]), st.none() | st.lists(st.integers(0, 9), min_size=30, max_size=30),
+    st.data(), logs(), CASES | CASES | batched_cases(), st.booleans(), st.sampled_from([1, 2, 3, 3, 5]),
+    st.none() | st.lists(st.integers(0, 9), min_size=30, max_size=30),
     st.sets(st.sampled_from(sorted(EXPRESSIONS))) | st.just(set()),
 )  # fmt: skip
 def test_any_cut_on_any_road_gives_the_bits_of_one_scan(
@@ -166,6 +167,9 @@ def test_any_cut_on_any_road_gives_the_bits_of_one_scan(
 ) -> None:  # fmt: skip
     keyed = (keyed or "partitioned" in case[0]) and case[2].get("empty") != "mark"
     options = data.draw(options_of(case, keyed)) | {name: EXPRESSIONS[name] for name in expressions}
+    merges = options["aggregates"] is not None and not (options.get("group_by") and overlaps(case))
+    if merges and data.draw(st.booleans()):
+        options["aggregates"] = data.draw(st.lists(st.sampled_from(MERGING), unique=True, min_size=1, max_size=6))
     if options["aggregates"] is not None and "let" in expressions:
         options["aggregates"] = [*options["aggregates"], "two=sum(twice + 1)"]
     table = table.sort_by("t") if case[1] == T else table

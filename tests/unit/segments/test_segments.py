@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -13,17 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.event_logs import logs, sliced
-from support.in_memory_engine import STRICT, MemorySink, MemorySource, in_one_pass, run_in_memory
+from support.in_memory_engine import STRICT, InOrder, MemorySink, MemorySource, in_one_pass, run_in_memory
 from support.strategies import examples
 from support.table_equality import difference, same
-from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase
-from wincli.windowing.engine.range_cuts import PLACE, SliceBounds
+from support.window_cases import AGGREGATES, AMOUNTS, ARRIVAL, MERGING, MORE, WINDOWS, T, WindowCase, overlaps
 from wincli.windowing.engine.task import Chunk, TaskContext
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan, stream_of
-
-T, ARRIVAL = ["t"], "arrival"
+from wincli.windowing.scan.segment_scan import WindowPart, continued_before, sends_partials
 
 
 def planned(
@@ -50,25 +49,6 @@ def test_a_pane_that_was_none_before_drops_no_row() -> None:
     assert cut.counts == whole.counts
 
 
-@examples(150)
-@given(
-    st.integers(1, 5), st.integers(1, 5), st.lists(st.integers(1, 9), min_size=2, max_size=7),
-    st.sampled_from(["", "partition by u "]), st.sampled_from(["", " with unique flag"]),
-)  # fmt: skip
-def test_lots_begin_anywhere_in_a_segment(retain: int, every: int, sizes: list[int], by: str, unique: str) -> None:
-    """A segment does not know how many rows of its first lot came before; it keeps enough rows for any number."""
-    edges = np.cumsum(sizes)
-    size = int(edges[-1]) + 2 * every
-    columns = {"id": range(size), "a": range(size), "x": np.arange(size) / 7}
-    table = pa.table({**columns, "u": [i % 2 for i in range(size)], "flag": [i % 3 == 0 for i in range(size)]})
-    plan = planned(table, f"{by}retain {retain} every {every}{unique}", [], ARRIVAL, {"at_end": "flush"})
-    cuts = SliceBounds(None, pa.table({PLACE: edges}), np.ones(len(edges), np.bool_))
-    source = MemorySource([table], [[]])
-    whole, cut = (run_in_memory(plan, source, [], given, "none") for given in (None, cuts))
-    assert same(cut.table, whole.table), difference(cut.table, whole.table)
-    assert cut.counts == whole.counts
-
-
 def test_unsorted_rows_are_not_scanned_as_presorted() -> None:
     rising, falling = pa.table({"t": [1, 2, 2, 3]}), pa.table({"t": [1, 2, 1, 3]})
     plan = make_plan(parse_window("delta(t, 1)"), rising.schema, [], T)
@@ -92,6 +72,10 @@ def test_a_chunk_of_a_task_that_was_tried_again_is_missed() -> None:
     assert in_one_pass(work, chunks) is not None
 
 
+TWELVE = pa.table({
+    "id": range(12), "t": pa.array(range(12), pa.timestamp("s")), "a": pa.array(range(12), pa.int32()),
+    "x": np.arange(12.0), "flag": [False, True] * 6, "u": ["p", "q"] * 6, "k": ["a"] * 12,
+})  # fmt: skip
 WHOLE = ("partitioned", "retain all", "lag(")
 
 
@@ -100,14 +84,43 @@ def test_every_kind_of_window_is_cut_into_segments(case: WindowCase) -> None:
     """Else the law of `test_any_cut` would say nothing."""
     window, order_by, options = case
     key = [] if options.get("empty") == "mark" else ["k"]
-    table = pa.table({
-        "t": pa.array(range(12), pa.timestamp("s")), "a": range(12), "x": np.arange(12.0), "flag": [False, True] * 6,
-        "u": ["p", "q"] * 6, "k": ["a"] * 12,
-    })  # fmt: skip
-    plan = make_plan(parse_window(window), table.schema, key, order_by, None, Options(**options))
-    cuts = sliced(plan, table, 3)
+    plan = make_plan(parse_window(window), TWELVE.schema, key, order_by, None, Options(**options))
+    cuts = sliced(plan, TWELVE, 3)
     assert (cuts is None) == (any(words in window for words in WHOLE) or options.get("empty") == "mark")
     assert cuts is None or cuts.inside.tolist() == [True] * 3
+
+
+@pytest.mark.parametrize("case", [*WINDOWS, *MORE, *AMOUNTS], ids=lambda case: f"{case[0]} {case[2]}")
+def test_open_windows_of_every_policy_travel_as_partial_aggregates(case: WindowCase) -> None:
+    """Else the law of `test_any_cut` would say nothing."""
+    window, order_by, options = case
+    key = [] if options.get("empty") == "mark" else ["k"]
+    for calls, merge in ((MERGING, True), ([*MERGING, "median(x)"], False), (["collect(x)"], False)):
+        plan = planned(TWELVE, window, key, order_by, options, calls)
+        assert sends_partials(plan, plan.projection.schema) == (merge and not overlaps(case))
+
+
+@pytest.mark.parametrize("in_order", [in_one_pass, None])
+def test_rows_of_a_window_stay_in_their_segment(in_order: InOrder | None) -> None:
+    """One window, of which each segment combines its rows: the last merges as many rows as there are segments."""
+    rows, segments = 60, 12
+    table = pa.table({"t": pa.array(range(rows), pa.timestamp("s")), "a": range(rows)})
+    plan = planned(table, "gap(t, 1h)", [], T, {}, ["count()", "sum(a)"])
+    source = MemorySource([table], [list(range(5, rows, 5))])
+    merged: list[int] = []
+
+    def merge(plan: Plan, parts: Sequence[WindowPart], *others: Any) -> Any:
+        merged.append(sum(part.partials.num_rows for part in parts))
+        return continued_before(plan, parts, *others)
+
+    with mock.patch("wincli.windowing.engine.prefix_scan.continued_before", merge):
+        cuts = sliced(plan, table, rows // segments) if in_order is None else None
+        found = run_in_memory(plan, source, [*range(segments)], cuts, "none", in_order=in_order)
+    (row,) = found.table.to_pylist()
+    assert (row["window_start"], row["window_end"]) == (table["t"][0].as_py(), table["t"][-1].as_py())
+    assert (row["count"], row["sum_a"]) == (rows, sum(range(rows)))
+    assert max(merged) == segments - 1
+    assert found.counts.windowed == rows
 
 
 def test_marks_beside_a_rule_that_counts_cut_no_key() -> None:
