@@ -30,7 +30,10 @@ from wincli.windowing.ports import Batch, Condition, Counts, InputFile, Part, Sp
 
 @dataclass
 class MemorySource:
-    """Tables as files, each cut into splits at the given places; ``first``: the arrival position of the first row."""
+    """Tables as files, each cut into splits at the given places; ``first``: the arrival position of the first row.
+
+    ``in_rows``: whether the rows of a split can be read alone; else it is sampled as it is.
+    """
 
     tables: Sequence[pa.Table]
     cuts: Sequence[Sequence[int]]
@@ -39,6 +42,7 @@ class MemorySource:
     first: int = 0
     shift: int = 0
     steps: tuple[Step, ...] = ()
+    in_rows: bool = True
     splits: list[Split] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -75,6 +79,8 @@ class MemorySource:
         return Batch(rows, np.arange(split.base, split.base + split.rows))
 
     def parts_of(self, split: Split) -> list[Split]:
+        if not self.in_rows:
+            return [split]
         low, high = split.place
         return [
             replace(

@@ -39,12 +39,15 @@ SORTED: list[WindowCase] = [("count(7)", "arrival", {}), ("delta(t, 3)", ["t"], 
 
 
 def work_of(
-    source: MemorySource, window: str, key: list[str], order_by: list[str] | str, options: dict[str, Any]
+    source: MemorySource,
+    window: str,
+    key: list[str],
+    order_by: list[str] | str,
+    calls: list[str] | None,
+    **options: Any,
 ) -> TaskContext:
-    calls = None
-    if options.get("emit", "aggregates") == "aggregates":
-        calls = [parse_aggregate(text) for text in AGGREGATES]
-    plan = make_plan(parse_window(window), source.schema, key, order_by, calls, Options(**options))
+    parsed = None if calls is None else [parse_aggregate(text) for text in calls]
+    plan = make_plan(parse_window(window), source.schema, key, order_by, parsed, Options(**options))
     return TaskContext(plan, source, MemorySink(), "none")
 
 
@@ -71,13 +74,14 @@ def test_any_strategy_gives_the_bits_of_one_scan_in_memory(
     options["at_end"] = data.draw(st.sampled_from(["flush", "drop"]))
     table = table.sort_by("t") if order_by == ["t"] and data.draw(st.booleans()) else table
     key = ["k"] if keyed else []
-    calls = AGGREGATES if options.get("emit", "aggregates") == "aggregates" else None
+    calls = [*AGGREGATES, *data.draw(st.sampled_from([[], ["rise=max(a - lag(a))"]]))]
+    calls = calls if options.get("emit", "aggregates") == "aggregates" else None
     whole = wincli.aggregate(
         table, window, key=key, order_by=order_by, aggregates=calls, rejected="drop", **options
     )  # fmt: skip
     source, _ = as_files(data.draw, table, 6)
     source.columnar = columnar
-    work = work_of(source, window, key, order_by, options)
+    work = work_of(source, window, key, order_by, calls, **options)
     outcome = run_window(work, executor, sizes)
     found = result_of(work, outcome)
     assert same(found, whole), difference(found, whole)
@@ -91,7 +95,7 @@ def test_rows_out_of_order_are_exchanged_after_all() -> None:
     table = pa.table({"t": rows, "a": rows, "x": rows / 7, "id": rows})
     source = MemorySource([table], [list(range(20, 400, 20))])
     whole = wincli.aggregate(table, "delta(t, 30)", order_by=["t"], aggregates=AGGREGATES)
-    work = work_of(source, "delta(t, 30)", [], ["t"], {})
+    work = work_of(source, "delta(t, 30)", [], ["t"], AGGREGATES)
     executor = replace(STRICT, is_one_machine=True)
     with mock.patch.multiple(sampling, _SAMPLED_ROWS=10, _ROWS_OF_SLICE=0):
         outcome = run_window(work, executor, TINY)
@@ -102,7 +106,7 @@ def test_rows_out_of_order_are_exchanged_after_all() -> None:
 def chosen(table: pa.Table, window: str, key: list[str], order_by: list[str] | str, **given: Any) -> Strategy:
     source = MemorySource([table], [list(range(100, len(table), 100))], columnar=given.pop("columnar", True))
     executor = LocalExecutor(is_one_machine=given.pop("is_one_machine", True))
-    work = work_of(source, window, key, order_by, {})
+    work = work_of(source, window, key, order_by, AGGREGATES)
     return choose_strategy(work, take_sample(work, executor, given.pop("sizes", TINY)))
 
 
@@ -133,13 +137,11 @@ def test_a_strategy_is_chosen_with_a_reason() -> None:
     assert chosen(log, "delta(t, 5)", [], ["t"], columnar=False).name == "presorted"
 
 
-def test_partial_aggregation_is_part_of_the_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partial_aggregation_is_part_of_the_strategy() -> None:
     rows = np.arange(1000)
     log = pa.table({"t": pa.array(rows, pa.timestamp("s")), "a": rows, "x": rows / 7, "id": rows, "k": ["a"] * 1000})
-    source = MemorySource([log], [list(range(100, 1000, 100))])
-    plan = make_plan(parse_window("time(50)"), log.schema, ["k"], ["t"], [parse_aggregate("sum(a)")])
-    work = TaskContext(plan, source, MemorySink(), "none")
-    monkeypatch.setattr(MemorySource, "parts_of", lambda _, split: [split])
+    source = MemorySource([log], [list(range(100, 1000, 100))], in_rows=False)
+    work = work_of(source, "time(50)", ["k"], ["t"], ["sum(a)"])
     strategy = choose_strategy(work, take_sample(work, LocalExecutor(), TINY))
     assert strategy.name == "exchange"
     assert strategy.scan_plan is not None

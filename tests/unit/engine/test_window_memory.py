@@ -17,7 +17,6 @@ from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.local_executor import LocalExecutor
 from wincli.windowing.planning.plan import make_plan
-from wincli.windowing.ports import Split
 
 ROWS = 1000
 TINY = Sizes(small=0, chunk=200, slice=200)
@@ -27,17 +26,10 @@ LOG = pa.table({
 })  # fmt: skip
 
 
-class Plain(MemorySource):
-    """Its splits are sampled as they are."""
-
-    def parts_of(self, split: Split) -> list[Split]:
-        return [split]
-
-
 def work_of(window: str, key: list[str], calls: list[str] | None, **options: Any) -> TaskContext:
     parsed = None if calls is None else [parse_aggregate(text) for text in calls]
     plan = make_plan(parse_window(window), LOG.schema, key, ["t"], parsed, Options(**options))
-    return TaskContext(plan, Plain([LOG], [list(range(100, ROWS, 100))]), MemorySink(), "none")
+    return TaskContext(plan, MemorySource([LOG], [list(range(100, ROWS, 100))], in_rows=False), MemorySink(), "none")
 
 
 def found(work: TaskContext, sizes: Sizes = TINY) -> LargestWindow | None:

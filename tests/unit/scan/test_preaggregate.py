@@ -25,7 +25,6 @@ from wincli.windowing.errors import DataError
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan
-from wincli.windowing.ports import Split
 from wincli.windowing.rows.marks import no_marks
 from wincli.windowing.rows.sequence import build
 from wincli.windowing.scan.scan import can_preaggregate, preaggregate
@@ -39,6 +38,7 @@ WINDOWS: list[WindowCase] = [
     ("time(1)", T, {}),
     ("time(4)", T, {}),
     ("time(4)", T, {"empty": "row"}),
+    ("time(4)", T, {"empty": "mark"}),
     ("time(4)", T, {"origin": Fraction(3, 2)}),
     ("time(2.5)", ["t", "a"], {"plain": True}),
     ('calendar(day, tz="Europe/Paris", at=00:01)', T, {}),
@@ -102,7 +102,8 @@ def test_partial_aggregation_gives_the_result_of_one_task(
 ) -> None:
     calls = data.draw(st.lists(st.sampled_from(CALLS), unique=True, min_size=1, max_size=8))
     options = case[2] | {"at_end": data.draw(st.sampled_from(["flush", "drop"]))}
-    plan = planned(table, (case[0], case[1], options), ["k"] if keyed else [], calls)
+    key = ["k"] if keyed and options.get("empty") != "mark" else []
+    plan = planned(table, (case[0], case[1], options), key, calls)
     assert can_preaggregate(plan, table.schema)
     whole, combined = both(data, plan, table, rows)
     assert same(combined.table, whole.table), difference(combined.table, whole.table)
@@ -110,15 +111,8 @@ def test_partial_aggregation_gives_the_result_of_one_task(
     assert same(combined.rejects, whole.rejects)
 
 
-@given(st.data(), wide_logs())
-def test_marks_of_empty_ticks(data: st.DataObject, table: pa.Table) -> None:
-    plan = planned(table, ("time(4)", T, {"empty": "mark"}), [], ["sum(a)"])
-    whole, combined = both(data, plan, table, 1000)
-    assert same(combined.table, whole.table), difference(combined.table, whole.table)
-
-
 def test_rows_of_a_key_and_a_grid_cell_are_combined() -> None:
-    """Three rows of key a in ``[0, 4)``, of which the first lends its place; the sum of floats takes two to be told."""
+    """Three rows of key a in ``[0, 4)``, of which the first lends its place."""
     table = pa.table({
         "t": pa.array([0, 1, 3, 4, 2], pa.timestamp("s")), "k": ["a", "a", "a", "a", "b"],
         "x": [1e16, 1.0, None, 2.0, 3.0], "i": pa.array([1, 2, 3, 4, 5], pa.int64()),
@@ -132,44 +126,13 @@ def test_rows_of_a_key_and_a_grid_cell_are_combined() -> None:
     assert rows.bounds.tolist() == [0, 2, 3]
     assert rows.pos.tolist() == [0, 3, 4]
     assert rows.rows.schema.names == list(then.values)
-    told = [rows.rows.column(name).to_pylist() for name in then.values[1:]]
-    assert told == [
-        [3, 1, 1],
-        [[1e16, 1.0], [2.0], [3.0]],
-        [decimal.Decimal(6), decimal.Decimal(4), decimal.Decimal(5)],
-        [3, 1, 1],
-        [1e16, 2.0, 3.0],
-    ]
-
-
-@examples(200)
-@given(st.data(), st.lists(st.tuples(st.integers(0, 12), st.sampled_from("ab")), min_size=2, max_size=16))
-def test_late_rows_are_not_combined_with_those_before_the_watermark(
-    data: st.DataObject, rows: list[tuple[int, str]]
-) -> None:
-    """Rows that go back and forth in time, of keys that complete each other's panes."""
-    table = pa.table({"t": pa.array([t for t, _ in rows], pa.timestamp("s")), "k": [k for _, k in rows]})
-    window = data.draw(st.sampled_from([case[0] for case in WINDOWS if case[1] == "arrival"]))
-    plan = planned(table, (window, "arrival", BY_TIME), ["k"], ["count()", "min(t)"])
-    source = MemorySource([table], [[]])
-    whole = run_in_memory(plan, source, [], None)
-    combined = run_in_memory(plan, source, [], pa.table({}), combine=True)
-    assert same(combined.table, whole.table), difference(combined.table, whole.table)
-    assert (combined.counts, combined.rejects.num_rows) == (whole.counts, whole.rejects.num_rows)
-
-
-class Plain(MemorySource):
-    """Its splits are read as they are."""
-
-    def parts_of(self, split: Split) -> list[Split]:
-        return [split]
 
 
 def test_reduction_factor_is_sampled_from_the_middle_split() -> None:
     """Of three splits the middle one: four rows without a null, of three cells."""
     ticks = [0, 0, 0, None, 5, 6, 9, 12, 40, 40]
     table = pa.table({"t": pa.array(ticks, pa.timestamp("s")), "k": ["a"] * 10})
-    source = Plain([table], [[3, 8]])
+    source = MemorySource([table], [[3, 8]], in_rows=False)
     for case, key, wanted in ((WINDOWS[1], ["k"], 4 / 3), (("count(3)", T, {}), [], 1.0)):
         plan = planned(table, case, key, ["count()"])
         assert reduction_factor(TaskContext(plan, source, MemorySink(), "none"), NO_TASKS) == wanted
@@ -177,16 +140,15 @@ def test_reduction_factor_is_sampled_from_the_middle_split() -> None:
 
 def test_overflow_is_judged_by_the_final_sum() -> None:
     """Only all rows together tell: on the way a sum may be beyond 64 bit."""
-    for values, fits in (([HUGE, HUGE, -HUGE], True), ([HUGE, HUGE, 0], False)):
+
+    def combined(values: list[int]) -> Result:
         table = pa.table({"t": pa.array([0, 1, 2], pa.timestamp("s")), "i": pa.array(values, pa.int64())})
         plan = planned(table, ("time(4)", T, {}), [], ["sum(i)"])
-        source = MemorySource([table], [[2]])
-        if fits:
-            found = run_in_memory(plan, source, [1], pa.table({}), combine=True)
-            assert found.table.column("sum_i").to_pylist() == [HUGE]
-            continue
-        with pytest.raises(DataError, match=r"^sum\(i\) does not fit int64 in window 0 \(column 'i'\)"):
-            run_in_memory(plan, source, [1], pa.table({}), combine=True)
+        return run_in_memory(plan, MemorySource([table], [[2]]), [1], pa.table({}), combine=True)
+
+    assert combined([HUGE, HUGE, -HUGE]).table.column("sum_i").to_pylist() == [HUGE]
+    with pytest.raises(DataError, match=r"^sum\(i\) does not fit int64 in window 0 \(column 'i'\)"):
+        combined([HUGE, HUGE, 0])
 
 
 @pytest.mark.parametrize(
