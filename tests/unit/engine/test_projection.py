@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import wincli
 from support.in_memory_engine import MemorySink, MemorySource
+from support.strategies import examples
 from wincli.windowing.engine.run import run_window
 from wincli.windowing.engine.task import Sizes, TaskContext
 from wincli.windowing.expressions.syntax import parse_expression
@@ -82,14 +82,16 @@ def sorted_rows(table: pa.Table, columns: Sequence[str]) -> list[tuple[object, .
     return sorted((tuple(row.values()) for row in table.select(columns).to_pylist()), key=repr)
 
 
+@examples(170)
 @given(
     ROWS, st.sampled_from(WINDOWS), st.sampled_from(sorted(CONDITIONS)), st.lists(st.integers(1, 20), max_size=3),
-    st.integers(1, 3), st.booleans(), st.booleans(), st.integers(0, 9),
+    st.integers(1, 3), st.booleans(), st.booleans(), st.integers(0, 9), st.booleans(),
 )  # fmt: skip
-def test_a_condition_and_a_new_column_are_as_if_the_files_had_them(
+def test_conditions_and_new_columns_are_as_if_the_files_had_them(
     rows: list[tuple[int, str, int | None, str]], window: tuple[str, Any], condition: str,
-    cuts: list[int], files: int, keyed: bool, tiny: bool, seed: int,
+    cuts: list[int], files: int, keyed: bool, tiny: bool, seed: int, hides: bool,
 ) -> None:  # fmt: skip
+    """A condition of results leaves out rows, and none of the marks that windows bring."""
     table = table_of(rows)
     spec, order = window
     key = ["k"] if keyed else []
@@ -99,38 +101,42 @@ def test_a_condition_and_a_new_column_are_as_if_the_files_had_them(
     aggregates = ["n=count()", "p=collect(_arrival)", "y=sum(y)", "z=sum(x * 10) where x > 1"]
     names = [*key, "window", "n", "p", "y", "z"]
     event = {"event_time": "t"} if "timeInterval" in spec else {}
+    having = parse_expression("n > 1 and y is not null") if hides else None
     found, counts, rejects = run(
         table, cuts, files, spec, order, key, tiny, seed, aggregates=aggregates,
-        let=(parse_let("y=x*2+t"),), where=parse_expression(condition), **event,
+        let=(parse_let("y=x*2+t"),), where=parse_expression(condition), having=having, **event,
     )  # fmt: skip
     plain = table.take(pa.array(kept, pa.int64())).append_column("p", pa.array(kept, pa.int64()))
     y = pa.array([None if row["x"] is None else row["x"] * 2 + row["t"] for row in plain.to_pylist()], pa.int64())
     z = pa.array([row["x"] * 10 if (row["x"] or 0) > 1 else None for row in plain.to_pylist()], pa.int64())
-    wanted = wincli.aggregate(
-        plain.append_column("y", y).append_column("z", z), spec, key=key, order_by=order,
-        aggregates=["n=count()", "p=collect(p)", "y=sum(y)", "z=sum(z)"], plain=True, rejected="drop", **event,
-    )  # fmt: skip
-    shown = found.filter(found["window"].is_valid())
-    assert sorted_rows(shown, names) == sorted_rows(wanted, names)
+    plain = plain.append_column("y", y).append_column("z", z)
+    wanted, plainly, _ = run(
+        plain,
+        [],
+        1,
+        spec,
+        order,
+        key,
+        tiny,
+        seed,
+        aggregates=["n=count()", "p=collect(p)", "y=sum(y)", "z=sum(z)"],
+        **event,
+    )
+    is_shown = pa.array(
+        [not hides or (row["n"] > 1 and row["y"] is not None) for row in wanted.to_pylist()], pa.bool_()
+    )
+    hidden = wanted.filter(pc.invert(is_shown))
+    assert sorted_rows(found.filter(found["window"].is_valid()), names) == sorted_rows(wanted.filter(is_shown), names)
+    marks = found.filter(found["window"].is_null())
+    assert marks["_mark"].to_pylist() == ["only"] * len(hidden)
+    if order == ["t"]:
+        assert sorted_rows(marks, ["_at"]) == sorted_rows(hidden, ["_at"])
     assert counts.balanced
-    assert counts.rows_in == len(rows)
-    _, plainly, _ = run(plain, [], 1, spec, order, key, tiny, seed, aggregates=["n=count()"], **event)
+    assert (counts.rows_in, counts.windowed, counts.panes_hidden) == (len(rows), plainly.windowed, len(hidden))
     assert counts.filtered == plainly.filtered + len(rows) - len(kept) - len(bad)
     assert counts.rejected.get("expression_error", 0) == len(bad) == rejects.num_rows
     if bad:
         assert set(rejects["detail"].to_pylist()) == {"--where CAST(s AS INT) >= 0: 'u' is no INTEGER"}
-
-
-@pytest.mark.parametrize("tiny", [False, True])
-@pytest.mark.parametrize("cuts", [[], [1], [2], [1, 2, 3]])
-def test_a_row_for_which_an_expression_fails_makes_no_row_late(cuts: list[int], tiny: bool) -> None:
-    """Else the result depends on splits: the watermark before one does not know such rows, that inside of it did."""
-    table = table_of([(0, "a", 0, "1"), (12, "a", 0, "u"), (1, "a", 0, "1"), (2, "a", 0, "1")])
-    where = parse_expression("CAST(s AS INT) >= 0")
-    spec, event = "timeInterval, intervalDuration(3)", {"event_time": "t", "aggregates": ["n=count()"]}
-    found, counts, _ = run(table, cuts, 1, spec, "arrival", [], tiny, 1, where=where, **event)
-    assert found["n"].to_pylist() == [3]
-    assert counts.rejected == {"expression_error": 1}
 
 
 @pytest.mark.parametrize("tiny", [False, True])
@@ -142,25 +148,3 @@ def test_marks_of_rows_that_are_left_out_stay(tiny: bool) -> None:
     found, _, _ = run(table, [], 2, "punct()", ["t"], [], tiny, 1, "files", **expressions)
     assert found["_pos"].to_pylist() == [2, 5]  # the files end where they did
     assert found["x"].to_pylist() == [[0, 1], [3, 4]]
-
-
-@given(ROWS, st.lists(st.integers(1, 20), max_size=3), st.booleans(), st.integers(0, 9))
-def test_a_condition_of_results_leaves_out_rows_and_no_mark(
-    rows: list[tuple[int, str, int | None, str]], cuts: list[int], tiny: bool, seed: int
-) -> None:
-    table = table_of(rows)
-    aggregates = {"aggregates": ["n=count()", "s=sum(x)", "rise=max(x) - min(x)"]}
-    whole, _, _ = run(table, cuts, 1, "delta(t, 3)", ["t"], ["k"], tiny, seed, **aggregates)
-    found, counts, _ = run(
-        table, cuts, 1, "delta(t, 3)", ["t"], ["k"], tiny, seed, having=parse_expression("rise > 0"), **aggregates
-    )
-    rises = [row["rise"] is not None and row["rise"] > 0 for row in whole.to_pylist()]
-    own = found.filter(found["window"].is_valid())
-    shown = whole.filter(pa.array(rises, pa.bool_()))
-    assert sorted_rows(own, whole.column_names) == sorted_rows(shown, whole.column_names)
-    assert counts.panes_hidden == rises.count(False)
-    assert counts.windowed == len(rows)
-    marks = ["_at", "_pos"]
-    hidden = whole.filter(pa.array(np.invert(np.array(rises, np.bool_))))
-    assert sorted_rows(found.filter(found["window"].is_null()), marks) == sorted_rows(hidden, marks)
-    assert set(found.filter(found["window"].is_null())["_mark"].to_pylist()) <= {"only"}
