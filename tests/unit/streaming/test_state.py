@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -25,10 +23,6 @@ LOG = pa.table({
     "user": ["ann", "bob", "ann", "ann", "bob"], "t": [0, 10, 45, 70, 90], "amount": [5.0, 1.0, 2.5, 4.0, 3.0],
 })  # fmt: skip
 DELTA: dict[str, Any] = {"window": "delta(t, 60)", "key": "user", "order_by": "t", "aggregates": "sum(amount)"}
-
-
-def parts_of(table: pa.Table, cuts: list[int]) -> list[pa.Table]:
-    return [table.slice(low, high - low) for low, high in pairwise([0, *cuts, len(table)])]
 
 
 @examples(30)
@@ -104,27 +98,21 @@ def test_a_state_has_more_columns_than_a_call_needs_but_none_fewer() -> None:
 
 
 BROKEN = {
-    "registers": lambda state: state.filter(pc.field("_part") >= 0),
-    "twice": lambda state: pa.concat_tables([state, state[1:]]),
-    "part": lambda state: state.take([0, 2, 3]),
-    "column": lambda state: state.drop_columns(["_rows"]),
-    "log": lambda _: LOG,
+    "the state has no registers": lambda state: state.filter(pc.field("_part") >= 0),
+    "the state has not each part of a key once": lambda state: pa.concat_tables([state, state[1:]]),
+    "the state has not each part": lambda state: state.take([0, 2, 3]),
+    "the state has no column '_rows'": lambda state: state.drop_columns(["_rows"]),
+    "the state has no column '_part'": lambda _: LOG,
 }
 
 
-@pytest.mark.parametrize(("what", "words"), [
-    ("registers", "the state has no registers"),
-    ("twice", "the state has not each part of a key once"),
-    ("part", "the state has not each part of a key once"),
-    ("column", "the state has no column '_rows'"),
-    ("log", "the state has no column '_part'"),
-])  # fmt: skip
-def test_what_is_no_whole_state_is_refused(what: str, words: str) -> None:
+@pytest.mark.parametrize("words", BROKEN)
+def test_what_is_no_whole_state_is_refused(words: str) -> None:
     with patch("wincli.windowing.state.one_table._PART_BYTES", 8):
         _, state = wincli.aggregate(LOG[:3], state="new", **DELTA)
     assert state["_part"].to_pylist() == [-1, 0, 1, 0]
     with pytest.raises(ConfigError, match=words):
-        wincli.aggregate(LOG[3:], state=BROKEN[what](state), **DELTA)
+        wincli.aggregate(LOG[3:], state=BROKEN[words](state), **DELTA)
 
 
 @pytest.mark.parametrize(("options", "words"), [
@@ -155,43 +143,6 @@ def test_the_state_of_a_stream_comes_after_its_result() -> None:
     _, state = wincli.aggregate_stream(LOG.to_reader(), state="new", **DELTA)
     with pytest.raises(ConfigError, match="the state is known when the result has been read"):
         state.read_all()
-
-
-CHAINS: dict[str, list[dict[str, Any]]] = {
-    "rollup": [
-        {"window": "time(600)", "key": "k", "order_by": "t", "group_by": "kind", "aggregates": ["x=sum(x)"]},
-        {"window": "punct()", "key": "k", "aggregates": ["x=sum(x)", "kinds=collect(kind)"]},
-        {"window": "punct()", "aggregates": ["xs=collect(x)"]},
-    ],
-    "sessions": [
-        {"window": "gap(t, 100)", "key": "k", "order_by": "t", "aggregates": ["x=sum(x)", "t=first(t)"]},
-        {"window": "count(4)", "key": "k", "aggregates": ["x=mean(x)", "t=last(t)"], "where": "x > 0.3"},
-    ],
-    "marks": [
-        {"window": "punct()", "order_by": "t", "marks": "is_end", "aggregates": ["x=sum(x)"]},
-        {"window": "punct()", "aggregates": ["xs=collect(x)"], "where": "x > 3", "let": "y=x * 2"},
-    ],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("chain", CHAINS)
-def test_stages_of_a_chain_go_on_from_a_state_each(chain: str) -> None:
-    rng, stages = np.random.default_rng(3), CHAINS[chain]
-    log = pa.table({
-        "k": [f"u{i}" for i in rng.integers(0, 6, 600)], "t": np.sort(rng.integers(0, 30_000, 600)),
-        "x": rng.random(600), "kind": [*rng.choice(list("abc"), 600)], "is_end": rng.random(600) < 0.02,
-    })  # fmt: skip
-    whole, states, results = log, ["new"] * len(stages), []
-    for stage in stages:
-        whole = wincli.aggregate(whole, **stage)
-    for part in parts_of(log, [200, 230]):
-        at_end = "flush" if len(results) == 2 else "hold"
-        result = part
-        for place, stage in enumerate(stages):
-            result, states[place] = wincli.aggregate(result, **stage, state=states[place], at_end=at_end)
-        results.append(result)
-    found, whole = in_order(pa.concat_tables(results)), in_order(whole)
-    assert same(found, whole), difference(found, whole)
 
 
 def test_a_class_of_an_operator_that_is_not_there_is_named() -> None:

@@ -111,19 +111,26 @@ def test_a_column_that_the_rows_lack_is_null() -> None:
     assert result["s"].to_pylist() == [1.5]
 
 
-def test_types_without_a_common_one_name_the_column_and_both() -> None:
-    state = begun(t=pa.array([1]), k=pa.array(["a"]), x=pa.array([1]))
-    what = "column 'x' is int64 in the state and bool in the rows; cast it before, so that both are of one type"
+@pytest.mark.parametrize(
+    ("held", "given", "what"),
+    [
+        (
+            1,
+            {"k": ["a"], "x": [True]},
+            "column 'x' is int64 in the state and bool in the rows; cast it before, so that both",
+        ),
+        (1, {"k": [1], "x": [1]}, "column 'k' is string in the state and int64 in the rows"),
+        (
+            2**53 + 1,
+            {"k": ["a"], "x": [0.5]},
+            f"column 'x' holds {2**53 + 1} in the state, as int64, and double does not",
+        ),
+    ],
+)
+def test_types_that_do_not_hold_the_values_of_both_name_the_column(held: int, given: dict[str, Any], what: str) -> None:
+    state = begun(t=pa.array([1]), k=pa.array(["a"]), x=pa.array([held]))
     with pytest.raises(ConfigError, match=what):
-        aggregate(pa.table({"t": [2], "k": ["a"], "x": [True]}), **GAP, state=state)
-    with pytest.raises(ConfigError, match="column 'k' is string in the state and int64 in the rows"):
-        aggregate(pa.table({"t": [2], "k": [1], "x": [1]}), **GAP, state=state)
-
-
-def test_a_value_of_the_state_that_does_not_fit_is_named() -> None:
-    state = begun(t=pa.array([1]), k=pa.array(["a"]), x=pa.array([2**53 + 1]))
-    with pytest.raises(ConfigError, match=f"column 'x' holds {2**53 + 1} in the state, as int64, and double does not"):
-        aggregate(pa.table({"t": [2], "k": ["a"], "x": [0.5]}), **GAP, state=state)
+        aggregate(pa.table({"t": [2], **given}), **GAP, state=state)
 
 
 def test_a_state_says_the_types_of_the_rows_that_it_comes_from() -> None:
