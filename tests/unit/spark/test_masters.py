@@ -30,9 +30,22 @@ from wincli.windowing.support.modules import FOLDER, MORE, pass_path_to_workers
 CLUSTER = "local-cluster[2, 1, 1024]"
 
 
-@pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", CLUSTER, "spark://host:7077", "yarn"])
-def test_a_spark_on_one_machine_asks_for_its_secret_and_a_cluster_is_as_it_was_set_up(master: str) -> None:
-    if master.startswith(("spark", "yarn")):
+@pytest.mark.parametrize(
+    ("master", "local", "small"),
+    [
+        ("local", True, False),
+        ("local[*]", True, False),
+        ("local[2,3]", True, False),
+        (CLUSTER, False, True),
+        ("spark://h:1", False, False),
+        ("yarn", False, False),
+    ],
+)
+def test_a_spark_on_one_machine_asks_for_its_secret_and_a_cluster_is_as_it_was_set_up(
+    master: str, local: bool, small: bool
+) -> None:
+    assert (is_local(master), is_small_cluster(master)) == (local, small)
+    if not local and not small:
         assert closed_to_others(master, {"spark.authenticate": "false"}) == closed_to_others(master, {}) == {}
         return
     assert closed_to_others(master, {})["spark.authenticate"] == "true"
@@ -97,17 +110,13 @@ def test_a_working_folder_that_pythonpath_names_is_wanted(tmp_path: Path, monkey
 
 
 def test_a_limit_that_may_be_raised_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    limits, infinity = [64, NEEDED], resource.RLIM_INFINITY
+    limits, infinity = [0, 0], resource.RLIM_INFINITY
     monkeypatch.setattr(resource, "getrlimit", lambda _: tuple(limits))
     monkeypatch.setattr(resource, "setrlimit", lambda _, asked: limits.__setitem__(slice(None), asked))
-    allow_open_files()
-    assert limits == [NEEDED, NEEDED]
-    limits[:] = [64, infinity]
-    allow_open_files()
-    assert limits == [NEEDED, infinity]
-    limits[:] = [infinity, infinity]
-    allow_open_files()
-    assert limits == [infinity, infinity]
+    for before, after in (((64, NEEDED), NEEDED), ((64, infinity), NEEDED), ((infinity, infinity), infinity)):
+        limits[:] = before
+        allow_open_files()
+        assert limits == [after, before[1]]
     limits[:] = [64, 65]
     with pytest.raises(SparkError, match="too few files may be open at once: 64, and Spark needs 512 or more"):
         allow_open_files()
@@ -130,18 +139,3 @@ def test_cluster_without_authentication_is_reported_once(tmp_path: Path, monkeyp
     assert told not in wincli_here(*args, "out", cwd=tmp_path).err
     monkeypatch.setattr(Session, "is_open", True)
     assert wincli_here(*args, "open", cwd=tmp_path).err.count(f"wincli: note: {told}\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("master", "local", "small"),
-    [
-        ("local", True, False),
-        ("local[*]", True, False),
-        ("local[2,3]", True, False),
-        (CLUSTER, False, True),
-        ("spark://h:1", False, False),
-        ("yarn", False, False),
-    ],
-)
-def test_which_masters_are_local_and_which_are_clusters_in_miniature(master: str, local: bool, small: bool) -> None:
-    assert (is_local(master), is_small_cluster(master)) == (local, small)

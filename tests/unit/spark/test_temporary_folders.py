@@ -74,20 +74,7 @@ def test_a_folder_is_swept_by_a_run_that_needs_no_spark(
         held.release()
 
 
-def test_a_folder_stays_while_workers_of_its_run_live(tmp_path: Path, run: tuple[subprocess.Popen[str], Path]) -> None:
-    process, folder = run
-    lock = os.open(folder / CHILDREN, os.O_RDWR | os.O_CREAT)
-    temporary_folders.fcntl.flock(lock, temporary_folders.fcntl.LOCK_SH)
-    process.kill()
-    process.wait()
-    remove_leftovers([str(tmp_path)])
-    assert folder.exists()
-    os.close(lock)
-    remove_leftovers([str(tmp_path)])
-    assert not folder.exists()
-
-
-def test_a_folder_stays_until_java_ends_and_the_sweep_waits_for_it(
+def test_a_folder_stays_until_java_and_workers_end_and_the_sweep_waits_for_them(
     tmp_path: Path, run: tuple[subprocess.Popen[str], Path]
 ) -> None:
     """Java of a killed driver writes its address file late: the folder must be whole then, and gone soon after."""
