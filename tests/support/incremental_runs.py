@@ -103,11 +103,13 @@ def check_runs(
 
 
 def check_cuts(data: st.DataObject, plan: Plan, table: pa.Table, keyed: bool) -> tuple[MemorySource, Result]:
-    """Chunks and slices give what one scan over the same files gives; these files, and what it gives."""
+    """Chunks and slices give what one scan over the same files gives, rejected rows in full; these files, and that."""
     source, chunks, slices = data.draw(cut_up(table, keyed))
     files = MemorySource(source.tables, [[] for _ in source.tables])
     whole, cut = run_in_memory(plan, files, [], None), run_in_memory(plan, source, chunks, slices)
     one, some = in_emission_order(plan, whole.table), in_emission_order(plan, cut.table)
     assert same(some, one), difference(some, one)
     assert cut.counts == whole.counts
+    rejects = [sorted(result.rejects.to_pylist(), key=lambda row: str(row["row"])) for result in (cut, whole)]
+    assert repr(rejects[0]) == repr(rejects[1])  # also NaN
     return files, whole

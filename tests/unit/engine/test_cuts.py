@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 
 import wincli
 from support import strategies as my
+from support.event_logs import as_files
 from support.in_memory_engine import MemorySource, run_in_memory
-from wincli.windowing.engine.blocks import ShuffleBlock, read, write
+from support.strategies import examples
 from wincli.windowing.engine.range_cuts import PLACE, Samples, SliceBounds, choose_bounds, slice_bounds, slice_offsets
-from wincli.windowing.engine.task import MOST_SPLITS, pack, row_width, slice_count
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
-from wincli.windowing.ports import ChunkAccount, Counts, Part, Split
-from wincli.windowing.rows.marks import NO_FILE, Marks, no_marks
+from wincli.windowing.ports import Counts
 from wincli.windowing.rows.sequence import build, one_batch
 
 AGGREGATES = ["count()", "ids=collect(id)", "top=max(a)"]
@@ -33,18 +32,6 @@ def windows(draw: st.DrawFn, stream: my.Stream) -> str:
     kind = stream.kind("a")
     amount = my.text(draw(my.amounts(kind)))
     return draw(st.sampled_from([*KEYED, f"delta(a, {amount})", f"gap(a, {amount})"]))
-
-
-@st.composite
-def cut_up(draw: st.DrawFn, stream: my.Stream) -> tuple[MemorySource, list[int], pa.Table | None, list[int]]:
-    """A stream as files, splits, chunks and slices; and where its file ends are, as marks."""
-    size = stream.table.num_rows
-    places = st.lists(st.integers(0, size), max_size=3)
-    edges = [0, *sorted(draw(places)), size]
-    tables = [stream.table.slice(low, high - low) for low, high in pairwise(edges)]
-    source = MemorySource(tables, [draw(places) for _ in tables])
-    chunk_bounds = draw(st.lists(st.integers(0, 7), max_size=6))
-    return source, chunk_bounds, draw(key_cuts(stream)), edges[1:]
 
 
 @st.composite
@@ -64,57 +51,32 @@ def sortable_keys(stream: my.Stream) -> bool:
     return not any(pa.types.is_decimal256(stream.kind(name)) for name in stream.key)
 
 
-@given(st.data(), my.streams())
-def test_cuts_into_files_chunks_and_slices_do_not_change_the_result(data: st.DataObject, stream: my.Stream) -> None:
+@examples(200)
+@given(st.data(), st.booleans())
+def test_cuts_into_files_chunks_and_slices_do_not_change_the_result(data: st.DataObject, is_clocked: bool) -> None:
+    """Of keys and orders of any type; with a grid there is one clock for all slices."""
+    stream = data.draw(my.clocked() if is_clocked else my.streams())
     if not sortable_keys(stream):
         return
-    window = data.draw(windows(stream))
-    source, chunk_bounds, cuts, file_ends = data.draw(cut_up(stream))
-    options: dict[str, Any] = {"key": stream.key, "order_by": stream.order_by, "aggregates": AGGREGATES}
+    source, chunk_bounds = as_files(data.draw, stream.table)
+    cuts, file_ends = data.draw(key_cuts(stream)), list(accumulate(map(len, source.tables)))
+    options: dict[str, Any] = {}
+    if is_clocked:
+        period, origin = data.draw(my.grids(stream.kind(stream.order[0])))
+        window, order = f"time({my.text(period)})", stream.order
+        options = {"origin": origin or 0, "empty": "skip" if stream.key else "mark"}
+    else:
+        window, order = data.draw(windows(stream)), stream.order_by
     # file ends stand after the last row in the total order, which only in arrival order is a position
-    ends = file_ends if stream.order_by == "arrival" else None
-    whole = wincli.aggregate(stream.table, window, marks=ends, **options)
-    spec, calls = parse_window(window), [parse_aggregate(text) for text in AGGREGATES]
-    plan = make_plan(spec, stream.table.schema, stream.key, stream.order_by, calls)
+    ends = file_ends if order == "arrival" else None
+    whole = wincli.aggregate(
+        stream.table, window, marks=ends, key=stream.key, order_by=order, aggregates=AGGREGATES, **options
+    )
+    calls = [parse_aggregate(text) for text in AGGREGATES]
+    plan = make_plan(parse_window(window), stream.table.schema, stream.key, order, calls, Options(**options))
     cut = run_in_memory(plan, source, chunk_bounds, cuts, "files" if ends is not None else "none")
     assert cut.table.equals(whole), (cut.table, whole)
     assert cut.counts == Counts(rows_in=stream.table.num_rows, windowed=stream.table.num_rows)
-
-
-@given(st.data(), my.clocked())
-def test_one_clock_for_all_slices(data: st.DataObject, stream: my.Stream) -> None:
-    if not sortable_keys(stream):
-        return
-    period, origin = data.draw(my.grids(stream.kind(stream.order[0])))
-    source, chunk_bounds, cuts, _ = data.draw(cut_up(stream))
-    spec = parse_window(f"time({my.text(period)})")
-    calls = [parse_aggregate(text) for text in AGGREGATES]
-    shared: dict[str, Any] = {"origin": origin or 0, "empty": "skip" if stream.key else "mark"}
-    plan = make_plan(spec, stream.table.schema, stream.key, stream.order, calls, Options(**shared))
-    whole = wincli.aggregate(stream.table, spec, key=stream.key, order_by=stream.order, aggregates=AGGREGATES, **shared)
-    found = run_in_memory(plan, source, chunk_bounds, cuts).table
-    assert found.equals(whole), (found, whole)
-
-
-@pytest.mark.parametrize(("splits", "slices"), [(1, 1), (2, 5), (7, 2)])
-@pytest.mark.parametrize("window", ["delta(t, 5)", "gap(t, 2)", "count(3)", "time(4)", "punct(flag)"])
-def test_shuffled_files_where_the_order_decides(splits: int, slices: int, window: str) -> None:
-    rng = np.random.default_rng(7)
-    size, files = 140, 4
-    table = pa.table({
-        "t": pa.array(rng.permutation(size), pa.timestamp("s")),
-        "k": pa.array([f"k{i}" for i in rng.integers(0, 9, size)]),
-        "flag": rng.random(size) < 0.2,
-        "x": rng.normal(size=size) * 10.0 ** rng.integers(-9, 9, size),
-    })  # fmt: skip
-    aggregates = ["sum(x)", "var(x)", "last(x)", "count()"]
-    plan = make_plan(parse_window(window), table.schema, ["k"], ["t"], [parse_aggregate(a) for a in aggregates])
-    whole = wincli.aggregate(table, window, key=["k"], order_by=["t"], aggregates=aggregates)
-    cuts = pa.table({"k": [f"k{i}" for i in range(1, slices)]}, schema=pa.schema([("k", pa.string())]))
-    pieces = [table.slice(i * size // files, size // files) for i in rng.permutation(files)]
-    source = MemorySource(pieces, [[j * size // files // splits for j in range(1, splits)] for _ in pieces])
-    found = run_in_memory(plan, source, range(0, 4 * splits, 2), cuts).table
-    assert found.drop(["_pos"]).equals(whole.drop(["_pos"]))  # to the bit: no tolerance
 
 
 def test_rows_without_a_place_are_rejected_whole_and_counted() -> None:
@@ -164,89 +126,24 @@ def test_a_file_mark_follows_the_last_of_its_rows_where_columns_order_them() -> 
         assert found["_at"].to_pylist() == [3, 6]
 
 
-def _there_and_back(blob: ShuffleBlock, base: int) -> ShuffleBlock:
-    sink = pa.BufferOutputStream()
-    write(blob, base, sink)
-    return read(sink.getvalue())
-
-
-def test_a_blob_reads_back_as_it_was() -> None:
-    rows = pa.record_batch({"k": ["b", "a", "b"], "t": pa.array([5, 6, 7]), "x": ["p", None, "q"]})
-    sequences = build(rows, np.array([10, 11, 12]), ["k"], ["t"], ["t", "x"])
-    marks = Marks(pa.record_batch({"t": [5]}), np.array([10]), np.array([NO_FILE]))
-    account = ChunkAccount(Counts(rows_in=3, rejected={"late": 1}), (Part("_rejected/part-00000.parquet", 1, 99),))
-    found = _there_and_back(ShuffleBlock(4, sequences, marks, np.arange(len(marks)), 7, account), 10)
-    assert (found.chunk, found.clock, found.account) == (4, 7, account)
-    assert found.sequences.keys is not None
-    assert sequences.keys is not None
-    assert found.sequences.keys.equals(sequences.keys)
-    assert found.sequences.rows.to_pylist() == [{"t": 6, "x": None}, {"t": 5, "x": "p"}, {"t": 7, "x": "q"}]
-    assert found.sequences.pos.tolist() == [11, 10, 12]
-    assert found.sequences.bounds.tolist() == [0, 1, 3]
-    assert found.marks.rows.to_pylist() == [{"t": 5}]
-
-
-def test_an_unkeyed_blob_without_columns_keeps_its_rows() -> None:
-    rows = pa.table({"x": [1, 2]}).select([]).to_batches()
-    batch = rows[0] if rows else pa.record_batch({}, schema=pa.schema([]))
-    sequences = build(batch, np.array([0, 1]), (), (), ())
-    found = _there_and_back(ShuffleBlock(0, sequences, no_marks(batch, ()), np.empty(0, np.int64), None, None), 0)
-    assert found.sequences.bounds.tolist() == [0, 2]
-    assert found.sequences.pos.tolist() == [0, 1]
-
-
-def test_chunks_are_neighbouring_splits_of_bounded_size() -> None:
-    splits = [Split(i, 0, 10 * i, 10, 0, i == 6, (i,)) for i in range(7)]
-    chunks = pack(splits, 8, 250)
-    assert [len(chunk.splits) for chunk in chunks] == [3, 3, 1]
-    assert [chunk.base for chunk in chunks] == [0, 30, 60]
-    assert [chunk.rows for chunk in chunks] == [30, 30, 10]
-    assert [len(chunk.splits) for chunk in pack(splits, 8, 1)] == [1] * 7
-
-
-def test_many_small_files_are_several_chunks() -> None:
-    splits = [Split(i, i, 10 * i, 10, 0, True, ()) for i in range(2 * MOST_SPLITS + 1)]
-    chunks = pack(splits, 8, 1 << 20)
-    assert [len(chunk.splits) for chunk in chunks] == [MOST_SPLITS, MOST_SPLITS, 1]
-
-
-def test_widths_and_slice_counts() -> None:
-    schema = pa.schema([("t", pa.timestamp("us")), ("i", pa.int32()), ("s", pa.string()), ("b", pa.bool_())])
-    splits = [
-        Split(0, 0, 0, 10, 10 * (8 + 4 + 1 + 100), False, ()),
-        Split(1, 0, 10, 10, 10 * (8 + 4 + 1 + 200), True, ()),
-    ]
-    assert row_width(schema, splits, ["t", "i"]) == 8 + 8 + 4
-    assert row_width(schema, splits, ["s", "b"]) == 8 + 150 + 1
-    assert row_width(schema, [], ["s"]) == 8 + 16
-    assert slice_count(1000, 100, 2) == 10
-    assert slice_count(1001, 100, 2) == 12
-    assert slice_count(10, 100, 2) == 4
-
-
-def chosen(keys: list[str], weights: list[float], may_cut_keys: bool = False) -> SliceBounds | None:
+def chosen(keys: list[str], weights: list[float], may_cut_keys: bool = False) -> tuple[list[str], SliceBounds]:
     rows = pa.table({"k": keys, "t": range(len(keys)), PLACE: range(len(keys))})
     rows = rows if may_cut_keys else rows.select(["k"])
-    return choose_bounds(Samples(rows, np.array(weights)), ["k"], 4, may_cut_keys)
+    found = choose_bounds(Samples(rows, np.array(weights)), ["k"], 4, may_cut_keys)
+    assert found is not None
+    assert found.keys is not None
+    return found.keys["k"].to_pylist(), found
 
 
 def test_cut_points_weigh_keys_and_cut_inside_those_that_weigh_more_than_a_slice() -> None:
-    even = chosen(["a", "b", "c", "d"], [5, 5, 5, 5])
-    assert even is not None
-    assert even.keys is not None
-    assert even.keys["k"].to_pylist() == ["b", "c", "d"]
-    assert not even.inside.any()
-    heavy = chosen(["a", "b", "b", "c", "d"], [1, 50, 50, 1, 1])
-    assert heavy is not None
-    assert heavy.keys is not None
-    assert heavy.keys["k"].to_pylist() == ["b"]
-    cut = chosen(["d", "b", "b", "b", "b", "b", "a"], [1.0] * 7, True)
-    assert cut is not None
-    assert cut.keys is not None
-    assert cut.keys["k"].to_pylist() == ["b", "b", "b"]
+    keys, even = chosen(["a", "b", "c", "d"], [5, 5, 5, 5])
+    assert (keys, even.inside.any()) == (["b", "c", "d"], False)
+    assert chosen(["a", "b", "b", "c", "d"], [1, 50, 50, 1, 1])[0] == ["b"]
+    keys, cut = chosen(["d", "b", "b", "b", "b", "b", "a"], [1.0] * 7, True)
+    assert keys == ["b", "b", "b"]
     assert cut.places.to_pylist() == [{"t": t, PLACE: t} for t in (1, 3, 5)]
     assert cut.inside.tolist() == [False, True, True]
-    assert chosen(["a"], [7]) is None
+    assert choose_bounds(Samples(pa.table({"k": ["a"]}), np.array([7])), ["k"], 4, False) is None
 
 
 def test_slices_hold_the_rows_from_their_cut_on() -> None:

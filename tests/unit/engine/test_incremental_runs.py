@@ -65,12 +65,18 @@ def test_incremental_runs_of_a_chain_give_the_result_of_one_run(
 
 
 @examples(150)
-@given(st.data(), logs(), st.sampled_from(["count(2)", "delta(a, 2)", "time(3)", "sliding, time(4), count(2)"]))
+@given(
+    st.data(), logs(),
+    st.sampled_from(["count(2)", "delta(a, 2)", "time(3)", "change(u)", "punct()", "sliding, time(4), count(2)"]),
+)  # fmt: skip
 def test_rows_before_the_newest_row_of_earlier_runs_are_late(data: st.DataObject, table: pa.Table, window: str) -> None:
-    """All keys together, and equal is not late; the others give what one run over them gives."""
+    """All keys together, and equal is not late; the others give what one run over them gives.
+
+    The mark behind a late row is late itself: else it would end windows of rows that came after it.
+    """
     plan = make_plan(parse_window(window), table.schema, ["k"], T, [parse_aggregate("ids=collect(id)")], Options())
     cuts = data.draw(st.lists(st.integers(0, len(table)), min_size=1, max_size=4).map(sorted))
-    nights, kept, newest = IncrementalRuns(plan, "none"), [], None
+    nights, kept, newest = IncrementalRuns(plan, "column:flag"), [], None
     for i, (low, high) in enumerate(pairwise([0, *cuts, len(table)])):
         night = table.slice(low, high - low)
         chunks, slices = data.draw(st.just([1, 2])), data.draw(st.sampled_from([None, pa.table({"k": ["b", "c"]})]))
@@ -80,38 +86,10 @@ def test_rows_before_the_newest_row_of_earlier_runs_are_late(data: st.DataObject
         late = len(night) - len(in_time)
         assert nights.results[-1].counts.rejected == ({"late": late} if late else {})
         newest = max([*night["t"].to_pylist(), *([] if newest is None else [newest])], default=None)
-    whole = run_in_memory(plan, MemorySource([table.take(pa.array(kept, pa.int64()))], [[]]), [], None, "none")
+    whole = run_in_memory(plan, MemorySource([table.take(pa.array(kept, pa.int64()))], [[]]), [], None, "column:flag")
     by = [("k", "ascending"), ("window", "ascending")]
     some, one = (found.drop_columns(["_pos"]).sort_by(by).combine_chunks() for found in (nights.table, whole.table))
     assert same(some, one), difference(some, one)
-
-
-def test_the_mark_behind_a_late_row_is_late_itself() -> None:
-    """Else it would end windows of rows that came after it."""
-    night = pa.table({"t": pa.array([5, 6], pa.int64()), "id": [0, 1], "flag": [False, False]})
-    late = pa.table({"t": pa.array([5], pa.int64()), "id": [2], "flag": [True]})
-    calls = [parse_aggregate("ids=collect(id)")]
-    nights = IncrementalRuns(make_plan(parse_window("punct()"), night.schema, [], T, calls, Options()), "column:flag")
-    nights.run([night], [[]], "hold", [], None)
-    nights.run([late], [[]], "flush", [], None)
-    assert nights.results[1].counts.rejected == {"late": 1}
-    assert nights.table.select(["ids", "closed_by"]).to_pylist() == [{"ids": [0, 1], "closed_by": "end"}]
-
-
-def test_a_row_that_would_divide_an_earlier_window_is_late() -> None:
-    """A row that would have changed an earlier window is rejected."""
-    table = pa.table({
-        "id": pa.array([0, 1, 2, 3], pa.int64()),
-        "t": pa.array([10, 20, 15, 30], pa.timestamp("s")),
-        "u": ["p", "p", "q", "p"],
-        "k": ["a"] * 4,
-    })  # fmt: skip
-    plan = make_plan(parse_window("change(u)"), table.schema, [], T, [parse_aggregate("ids=collect(id)")], Options())
-    runs = IncrementalRuns(plan, "files")
-    runs.run([table.slice(0, 2)], [[]], "hold", [], None)
-    runs.run([table.slice(2)], [[]], "flush", [], None)
-    assert runs.table["ids"].to_pylist() == [[0, 1, 3]]
-    assert runs.results[1].counts.rejected == {"late": 1}
 
 
 def test_state_with_a_column_of_hidden_rows_is_restored() -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from support.spec_errors import message
-from wincli.windowing.errors import ConfigError, SpecError
+from wincli.windowing.errors import ConfigError
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_let, parse_window
@@ -69,35 +69,27 @@ def test_a_call_in_arithmetic_is_named_without_the_name_that_it_has_inside() -> 
         plan(aggregate="a=sum(xx) + 1")
 
 
-def test_a_let_that_asks_for_a_later_one_says_so() -> None:
-    found = message(lambda text: plan(let=(parse_let(text), parse_let("b=a + 1"))), "a=b + 1")
-    assert (
-        found
-        == "--let a: the column 'b' is not there yet; a --let may use the columns of those before it\n  b + 1\n  ^"
-    )
+MISTAKES: list[tuple[dict[str, Any], str]] = [
+    (
+        {"let": (parse_let("a=b + 1"), parse_let("b=a + 1"))},
+        "--let a: the column 'b' is not there yet; a --let may use the columns of those before it\n  b + 1\n  ^",
+    ),
+    (
+        {"having": parse_let("h=count() > 1")[1]},
+        "--having: count() is an aggregate, and here is one row at a time; give it a name with --agg; "
+        "the condition of a result, --having, may use the name\n  count() > 1\n  ^^^^^^^",
+    ),
+    ({"where": parse_expression("y > s")}, "--where: BIGINT and VARCHAR"),
+    ({"let": (parse_let("a=x + 1"), parse_let("b=aa * 2"))}, "--let b: the column 'aa' is not there"),
+    ({"let": (parse_let("d=x - lag(s)"),)}, "--let d: "),
+    ({"having": parse_expression("nn > 1")}, "--having: the column 'nn' is not there"),
+]
 
 
-def test_an_aggregate_in_a_condition_is_told_apart_from_an_unknown_function() -> None:
-    what = "count() is an aggregate, and here is one row at a time"
-    do = "give it a name with --agg; the condition of a result, --having, may use the name"
-    having = parse_let("h=count() > 1")[1]
-    assert message(lambda _: plan(having=having), "") == f"--having: {what}; {do}\n  count() > 1\n  ^^^^^^^"
-
-
-MISTAKES = {
-    "where": ({"where": parse_expression("y > s")}, "--where: BIGINT and VARCHAR"),
-    "let": ({"let": (parse_let("a=x + 1"), parse_let("b=aa * 2"))}, "--let b: the column 'aa' is not there"),
-    "a let with lag": ({"let": (parse_let("d=x - lag(s)"),)}, "--let d: "),
-    "having": ({"having": parse_expression("nn > 1")}, "--having: the column 'nn' is not there"),
-}
-
-
-@pytest.mark.parametrize("name", MISTAKES)
-def test_the_mistake_of_an_expression_names_its_option(name: str) -> None:
-    options, wanted = MISTAKES[name]
-    with pytest.raises(SpecError) as caught:
-        plan(**options)
-    assert str(caught.value).startswith(wanted)
+@pytest.mark.parametrize(("options", "wanted"), MISTAKES)
+def test_the_mistake_of_an_expression_names_its_option(options: dict[str, Any], wanted: str) -> None:
+    found = message(lambda _: plan(**options), "")
+    assert found == wanted if "\n" in wanted else found.startswith(wanted)
 
 
 @pytest.mark.parametrize(
