@@ -1,14 +1,21 @@
-"""Hypothesis profiles: the default, and ``--hypothesis-profile=deep``. The engines of DataFrames, the S3 server."""
+"""Hypothesis profiles: the default, and ``--hypothesis-profile=deep``. Engines of DataFrames, Spark, the S3 server."""
+
+from __future__ import annotations
 
 import gc
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 import support.strategies  # noqa: F401 - registers them
 from support.dataframe_engines import ENGINES
+from support.processes import MASTER
 from support.s3_server import s3, s3_server  # noqa: F401 - fixtures
+
+if TYPE_CHECKING:
+    from wincli.windowing.spark.boot import SparkExecutor
 
 LONG = (
     *("test_kills.py", "test_session.py", "test_cli_signals.py", "test_dataframe_state.py", "test_working_folder.py"),
@@ -36,6 +43,16 @@ def _unsynced_files() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda fd: None)
         yield
+
+
+@pytest.fixture(scope="session")
+def session() -> Iterator[SparkExecutor]:
+    """One Spark for all tests of a process, started by the first that asks for it."""
+    from wincli.conf.spark import spark_settings
+    from wincli.windowing.spark.boot import start
+
+    with start(MASTER, {}, spark_settings(MASTER, {})) as running:
+        yield running
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,4 +1,4 @@
-"""A command in this process, or on the Spark of one warm process, which the first test that asks for it starts."""
+"""Commands in this process, without Spark or on that of all tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from unittest import mock
 import pytest
 
 from support.in_process import wincli_here
-from support.processes import Ran, Warm, run_args, tree
+from support.processes import Ran, run_args, tree
+from wincli.windowing.spark.boot import SparkExecutor
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -23,13 +24,6 @@ def default_signals() -> Iterator[None]:
     yield
     for each in ignored:
         signal.signal(each, signal.SIG_IGN)
-
-
-@pytest.fixture(scope="session")
-def warm() -> Iterator[Warm]:
-    process = Warm()
-    yield process
-    process.close()
 
 
 @pytest.fixture
@@ -44,9 +38,9 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
 
 
 @pytest.fixture
-def spark_run(warm: Warm, tmp_path: Path) -> Callable[..., Ran]:
+def spark_run(session: SparkExecutor, tmp_path: Path) -> Callable[..., Ran]:
     """``wincli run`` in the test's folder, on Spark."""
-    return lambda *args: warm.run(run_args(args), tmp_path)
+    return lambda *args: wincli_here(*run_args(args), cwd=tmp_path, spark=session)
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 from support.in_process import wincli_here
-from support.processes import MASTER, Ran, Warm, manifest, rejected, table, write
+from support.processes import MASTER, Ran, manifest, rejected, table, write
 from wincli import aggregate
+from wincli.windowing.spark.boot import SparkExecutor
 
 Run = Callable[..., Ran]
 Fails = Callable[..., None]
@@ -71,11 +72,11 @@ def done(ran: Ran) -> None:
 
 
 @pytest.mark.parametrize("case", CHAINS)
-def test_a_chain_is_one_run_after_the_other(warm: Warm, logs: Path, case: str) -> None:
+def test_a_chain_is_one_run_after_the_other(session: SparkExecutor, logs: Path, case: str) -> None:
     stages = CHAINS[case]
     own = [{**stage, "output": f"{case}-mid"} if "output" in stage else stage for stage in stages]
     chain = job(logs, case, input="log", output=f"{case}-chain", stages=own)
-    done(warm.run(["run", "--master", MASTER, chain, *SMALL], logs))
+    done(wincli_here("run", "--master", MASTER, chain, *SMALL, cwd=logs, spark=session))
     source = "log"
     for at, stage in enumerate(stages):
         out = f"{case}-{at}"
@@ -113,8 +114,13 @@ def chain(tmp_path: Path) -> str:
     return job(tmp_path, "chain", input="log", output="out", stages=stages)
 
 
-def test_each_stage_is_reported(run: Run, tmp_path: Path, chain: str) -> None:
-    ran = run(chain)
+def test_each_stage_is_reported_and_the_rejects_of_all_count(
+    fails: Fails, run: Run, tmp_path: Path, chain: str
+) -> None:
+    counted = "3 rows were rejected (null_attribute 1, null_key 1, null_order 1), more than the 2 allowed"
+    text = f"{counted}; nothing was written; run without --max-rejects to see them in _rejected"
+    fails(4, text, chain, "--max-rejects", "2")
+    ran = run(chain, "--max-rejects", "3")
     assert (ran.code, ran.out) == (0, "")
     assert ran.summary == "5 rows in, 2 windows out, 3 rejected (null_attribute 1, null_key 1, null_order 1)"
     assert ran.notes == [
@@ -133,15 +139,6 @@ def test_each_stage_is_reported(run: Run, tmp_path: Path, chain: str) -> None:
     ]
     steps = rejected(tmp_path / "out", "k", "_reason", "_file", "_row", folder="_rejected_before/stage=steps")
     assert steps == [("b", "null_attribute", "keys/part-00000.parquet", 3)]
-
-
-def test_rejects_of_all_stages_count(fails: Fails, run: Run, chain: str) -> None:
-    text = (
-        "3 rows were rejected (null_attribute 1, null_key 1, null_order 1), more than the 2 allowed; "
-        "nothing was written; run without --max-rejects to see them in _rejected"
-    )
-    fails(4, text, chain, "--max-rejects", "2")
-    assert run(chain, "--max-rejects", "3").code == 0
 
 
 @pytest.mark.parametrize("case", ["rollup", "ticks"])

@@ -35,18 +35,6 @@ def write_log(folder: Path, form: str) -> None:
     path.write_bytes(gzip.compress(text.encode()) if form.endswith("gz") else text.encode())
 
 
-def test_links_in_circles_add_no_row(run: Run, tmp_path: Path) -> None:
-    write_log(tmp_path / "log", "csv")
-    (tmp_path / "log" / "loop").symlink_to(".")
-    (tmp_path / "log" / "more").symlink_to("../far")
-    write_log(tmp_path / "far", "csv")
-    (tmp_path / "far" / "back").symlink_to("../log")
-    ran = run(*COUNT, "log", "out")
-    assert (ran.code, ran.summary) == (0, "6 rows in, 3 windows out, 0 rejected")
-    assert [file["path"] for file in manifest(tmp_path / "out")["inputs"]] == ["log/a.csv", "log/more/a.csv"]
-    assert run(*COUNT, "log/**/*.csv", "out2").summary == ran.summary
-
-
 def test_what_is_no_file_fails_the_run_or_is_counted(fails: Fails, run: Run, tmp_path: Path) -> None:
     write_log(tmp_path / "log", "csv")
     (tmp_path / "log" / "b.csv").symlink_to("gone")
@@ -124,30 +112,6 @@ def test_a_file_that_changes_behind_its_reader_undoes_the_run(
     ran = run("-q", "-w", "count(3)", "-a", "meanwhile:change(ts)", *state, "log", "out")
     assert (ran.code, ran.err) == (3, f"wincli: error: {text}\n")
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("levels", [1_500, 300_000])
-def test_a_line_of_json_that_nests_without_end_is_one_reject(run: Run, tmp_path: Path, levels: int) -> None:
-    deep = '{"ts":2,"x":' + "[" * levels + "]" * levels + "}"
-    write(tmp_path / "log", a__jsonl=f'{{"ts":1}}\n{deep}\n{{"ts":3}}\n{{"ts":4}}\n')
-    ran = run(*COUNT, "log", "out")
-    assert (ran.code, ran.summary) == (0, "4 rows in, 2 windows out, 1 rejected (unparsable 1), see _rejected")
-    assert rows(tmp_path / "out", "ts") == [[1, 3], [4]]
-    why = rejected(tmp_path / "out", "_reason", "_file", "_row", "_detail", "_text")
-    assert why == [("unparsable", "log/a.jsonl", 2, "the line nests more than 100 levels", deep)]
-
-
-def test_column_nested_too_deep_is_an_error_with_a_remedy(fails: Fails, run: Run, tmp_path: Path) -> None:
-    deep = '{"a":' * 80 + "1" + "}" * 80
-    write(tmp_path / "log", a__jsonl=f'{{"ts":1,"x":null}}\n{{"ts":2,"x":{deep}}}\n')
-    text = (
-        "column 'x' nests 80 levels, and a column that a job needs may nest 60; leave it out, or read it as text with "
-        '--schema "x:string"'
-    )
-    fails(2, text, "-w", "count(2)", "-a", "last(x)", "log", "out")
-    assert run("-w", "count(2)", "-a", "last(x)", "--schema", "x:string", "log", "out").code == 0
-    assert rows(tmp_path / "out", "last_x") == [deep.replace(":", ": ")]
-    assert run(*COUNT, "log", "out2").code == 0
 
 
 @pytest.mark.parametrize("form", ["csv", "csv.gz", "jsonl", "parquet"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import json
+import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from support.processes import Ran, manifest, rejected, rows, table, write
+from support.processes import Ran, manifest, rows, table, write
 
 Run = Callable[..., Ran]
+Fails = Callable[..., None]
 
 #   user a   |10.00-----10.50|      |11.10|           user b   |10.30-----------11.20|
 LOG = [
@@ -87,118 +90,26 @@ def read_back(out: Path, form: str) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
-@pytest.mark.parametrize("into", ["parquet", "csv", "jsonl", "orc"])
-@pytest.mark.parametrize("form", ["parquet", "csv", "csv.gz", "jsonl", "orc"])
+@pytest.mark.parametrize(
+    ("form", "into"),
+    [("parquet", "csv"), ("csv", "jsonl"), ("csv.gz", "orc"), ("jsonl", "parquet"), ("orc", "orc"), ("orc", "csv")],
+)
 def test_every_format_gives_the_same_windows(run: Run, tmp_path: Path, form: str, into: str) -> None:
     put(tmp_path / "log", form)
     ran = run("-w", "delta(ts, 60)", "-k", "user", *AGGREGATES, "--output-format", into, "log", "out")
     assert (ran.code, ran.out, ran.summary) == (0, "", "5 rows in, 3 windows out, 0 rejected")
     assert ran.notes == ["rows are ordered by ts: the window's attribute is a time"]
     assert read_back(tmp_path / "out", into) == WANTED
+    types = {column["name"]: column["type"] for column in manifest(tmp_path / "out")["schema"]}
+    assert types["window_start"] == ("timestamp[ns]" if form == "orc" else "timestamp[us]")
 
 
 def test_a_result_in_any_format_is_a_stream_again(run: Run, spark_run: Run, tmp_path: Path) -> None:
     put(tmp_path / "log", "parquet")
-    for into in ("parquet", "csv", "jsonl", "orc"):
-        spark_run("-w", "delta(ts, 60)", "-k", "user", *AGGREGATES, "--output-format", into, "log", into)
+    for command, into in ((run, "parquet"), (run, "csv"), (run, "jsonl"), (spark_run, "orc")):
+        command("-w", "delta(ts, 60)", "-k", "user", *AGGREGATES, "--output-format", into, "log", into)
         assert run("-w", "punct()", "-a", "n=collect(n)", "-a", "users=collect(user)", into, f"{into}2").code == 0
         assert rows(tmp_path / f"{into}2", "n", "users") == [([4], ["a"]), ([7], ["b"]), ([4], ["a"])]
-
-
-def test_orc_goes_in_and_out_and_its_result_is_a_stream_of_the_next_stage(run: Run, tmp_path: Path) -> None:
-    put(tmp_path / "log", "orc")
-    args = ("-w", "delta(ts, 60)", "-k", "user", *AGGREGATES, "--output-format", "orc", "log")
-    assert run(*args, "out").code == 0
-    types = {column["name"]: column["type"] for column in manifest(tmp_path / "out")["schema"]}
-    assert types["window_start"] == "timestamp[ns]"
-    assert run("-w", "punct()", "-a", "n=collect(n)", "--output-format", "orc", "out", "next").code == 0
-    assert rows(tmp_path / "next", "n") == [[4], [7], [4]]
-    assert run(*args, "again").code == 0
-    parts = [[path.read_bytes() for path in sorted((tmp_path / out).glob("part-*.orc"))] for out in ("out", "again")]
-    assert parts[0] == parts[1]
-    (tmp_path / "job.yaml").write_text(STAGES)
-    assert run("job.yaml", "log", "staged").code == 0
-    assert rows(tmp_path / "staged", "n") == [[4], [7], [4]]
-    assert read_back(tmp_path / "first", "orc") == WANTED
-
-
-STAGES = """stages:
-  - {window: "delta(ts, 60)", key: user, agg: {n: sum(n), x: sum(x), ok: bool_or(ok), count: count()},
-     output: first, output_format: orc}
-  - {window: punct(), agg: {n: collect(n)}, output_format: orc}
-"""
-
-
-def test_rows_of_orc_that_do_not_fit_their_type_are_rejected(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "log").mkdir()
-    texts = pa.table({"at": ["25/12/26 10:00", "never", None, "25/12/26 10:01"], "v": [1, 2, 3, 4]})
-    orc.write_table(texts, str(tmp_path / "log" / "a.orc"))
-    schema = ("--schema", "at:timestamp(%d/%m/%y %H:%M)")
-    ran = run("-w", "count(9)", "-a", "v=collect(v)", "-a", "last=max(at)", *schema, "log", "out")
-    assert (ran.code, ran.summary) == (0, "4 rows in, 1 window out, 1 rejected (unparsable 1), see _rejected")
-    assert rows(tmp_path / "out", "v") == [[1, 3, 4]]
-    assert rejected(tmp_path / "out", "_reason", "_row", "_detail") == [
-        ("unparsable", 2, "column at: 'never' is not a timestamp")
-    ]
-
-
-def test_what_orc_cannot_hold_and_what_is_no_orc_is_said(run: Run, tmp_path: Path) -> None:
-    write(tmp_path, bad__orc="nonsense")
-    ran = run("-w", "count(9)", "bad.orc", "out")
-    assert (ran.code, (tmp_path / "out").exists()) == (3, False)
-    assert "bad.orc cannot be read as ORC: " in ran.err
-    pq.write_table(pa.table({"u": pa.array([1], pa.uint64())}), tmp_path / "u.parquet")
-    ran = run("-w", "count(9)", "-k", "u", "--output-format", "orc", "u.parquet", "out")
-    assert (ran.code, (tmp_path / "out").exists()) == (2, False)
-    assert "orc cannot hold column 'u' of type uint64; leave it out, or choose another --output-format" in ran.err
-
-
-def test_folders_are_columns(run: Run, tmp_path: Path) -> None:
-    for day, kind, text in (("2026-11-01", "a", "v\n1\n2\n"), ("2026-11-02", "b%20c", "v\n3\n")):
-        write(tmp_path / "log" / f"dt={day}" / f"kind={kind}", x__csv=text)
-    assert run("-w", "count(9)", "-k", "dt,kind", "-a", "v=collect(v)", "log", "out").code == 0
-    days = [dt.date(2026, 11, 1), dt.date(2026, 11, 2)]
-    assert rows(tmp_path / "out", "dt", "kind", "v") == [(days[0], "a", [1, 2]), (days[1], "b c", [3])]
-    assert run("-w", "count(9)", "-k", "kind", "-a", "v=collect(v)", "log/*/kind=a", "glob").code == 0
-    assert rows(tmp_path / "glob", "v") == [[1, 2]]
-
-
-def test_a_file_a_glob_and_a_folder_of_folders(run: Run, tmp_path: Path) -> None:
-    write(tmp_path / "log", a__csv="v\n1\n", b__csv="v\n2\n")
-    write(tmp_path / "log" / "c", a__csv="v\n3\n")
-    for given, wanted in (
-        ("log/b.csv", [2]),
-        ("log/*.csv", [1, 2]),
-        ("log/**/a.csv", [1, 3]),
-        ("log/[b]*", [2]),
-        ("log", [1, 2, 3]),
-    ):
-        assert run("-w", "count(9)", "-a", "v=collect(v)", "--mode", "overwrite", given, "out").code == 0
-        assert rows(tmp_path / "out", "v") == [wanted], given
-
-
-def test_missing_and_extra_columns_and_int_beside_float(run: Run, tmp_path: Path) -> None:
-    write(tmp_path / "log", a__csv="a,b,x\n1,2,1\n", b__csv="x,a,c\n2.5,3,4\n")
-    collect = [word for name in "abcx" for word in ("-a", f"{name}=collect({name})")]
-    assert run("-w", "count(9)", *collect, "-a", "nb=count(b)", "log", "out").code == 0
-    assert rows(tmp_path / "out", "a", "b", "c", "x", "nb") == [([1, 3], [2], [4], [1.0, 2.5], 1)]
-    (tmp_path / "pq").mkdir()
-    pq.write_table(pa.table({"a": pa.array([1], pa.int32())}), tmp_path / "pq" / "a.parquet")
-    pq.write_table(pa.table({"a": [2.5], "b": [1]}), tmp_path / "pq" / "b.parquet")
-    assert run("-w", "count(9)", "-a", "a=collect(a)", "pq", "out2").code == 0
-    assert table(tmp_path / "out2").schema.field("a").type == pa.list_(pa.float64())
-    assert rows(tmp_path / "out2", "a") == [[1.0, 2.5]]
-
-
-def test_timestamps_in_a_layout_of_their_own(run: Run, tmp_path: Path) -> None:
-    write(tmp_path, a__csv="ts\n25/12/26 10:00:00\n25/12/26 10:01:00\n26/12/26 10:01:01\n")
-    schema = ("--schema", "ts:timestamp(%d/%m/%y %H:%M:%S)")
-    assert run("-w", "delta(ts, 60)", *schema, "a.csv", "out").code == 0
-    at = dt.datetime(2026, 12, 25, 10)
-    later = at + dt.timedelta(days=1, seconds=61)
-    assert rows(tmp_path / "out", "window_start", "window_end") == [(at, at + dt.timedelta(minutes=1)), (later, later)]
-    assert run("-w", "delta(ts, 60)", "--schema", "ts:timestamp", "a.csv", "iso").code == 0
-    assert rejected(tmp_path / "iso", "_detail")[0] == ("column ts: '25/12/26 10:00:00' is not a timestamp",)
 
 
 def test_delimiters_and_a_format_that_the_name_does_not_tell(run: Run, tmp_path: Path) -> None:
@@ -212,11 +123,46 @@ def test_delimiters_and_a_format_that_the_name_does_not_tell(run: Run, tmp_path:
 
 
 def test_files_by_time_instead_of_by_name(run: Run, tmp_path: Path) -> None:
-    import os
-
     write(tmp_path / "log", a__csv="v\n2\n", b__csv="v\n1\n")
     os.utime(tmp_path / "log" / "b.csv", (1_000_000_000, 1_000_000_000))
     for order, wanted in (("name", [2, 1]), ("mtime", [1, 2])):
         assert run("-w", "count(9)", "-a", "v=collect(v)", "--file-order", order, "log", order).code == 0
         assert rows(tmp_path / order, "v") == [wanted]
     assert [file["path"] for file in manifest(tmp_path / "mtime")["inputs"]] == ["log/b.csv", "log/a.csv"]
+
+
+def test_the_flags_of_an_error_about_times_read_them(fails: Fails, run: Run, tmp_path: Path) -> None:
+    """Which is which nothing in the rows says: both flags are named, either makes a run."""
+    write(tmp_path / "log", a__csv="id,Time\n1,01/02/2026 10:00\n2,01/02/2026 10:30\n")
+    layouts = ("%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M")
+    day, month = (f'--schema "id:string, Time:timestamp({layout})"' for layout in layouts)
+    text = (
+        "the window tumbling, time(3600) needs a clock, and the input has no timestamp or date column; column 'Time' "
+        f"looks like a time, as '01/02/2026 10:00': read it with {day}, or {month}, whichever it means"
+    )
+    asked = ("-w", "time(1h)", "--output-format", "csv")
+    fails(2, text, *asked, "--schema", "id:string", "log", "out")
+    starts = []
+    for flag in (day, month):
+        assert run(*asked, *shlex.split(flag), "--mode", "overwrite", "log", "out").code == 0
+        starts += table(tmp_path / "out")["window_start"].to_pylist()
+    assert starts == [dt.datetime(2026, 2, 1, 10), dt.datetime(2026, 1, 2, 10)]
+
+
+def test_unix_times_come_out_in_utc(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "log", a__jsonl='{"ts":1117838570.123}\n{"ts":"1117838571"}\n{"ts":1117838640}\n')
+    args = ("-w", "time(60)", "--schema", "ts:timestamp(unix)", "-a", "ts=collect(ts)", "--output-format", "jsonl")
+    assert run(*args, "--plain", "log", "out").code == 0
+    first, second = (tmp_path / "out/part-00000.jsonl").read_text().splitlines()
+    assert '"window_start":"2005-06-03T22:42:00.000000Z"' in first
+    assert '"ts":["2005-06-03T22:42:50.123000Z","2005-06-03T22:42:51.000000Z"]' in first
+    assert '"ts":["2005-06-03T22:44:00.000000Z"]' in second
+
+
+def test_clock_of_dates_gives_a_note_that_it_has_no_time_of_day(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "log", a__csv="Date,Time\n2017-05-16,00:00:00.008\n2017-05-16,23:00:00.272\n")
+    ran = run("-w", "time(1h)", "log", "out")
+    assert ran.notes[0] == (
+        "rows are ordered by Date: the only time column, and the window needs a clock; "
+        "it has no time of day, so each row stands at its midnight"
+    )

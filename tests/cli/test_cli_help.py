@@ -10,7 +10,8 @@ import pytest
 import typer.main
 
 from support.heavy_modules import HEAVY
-from support.processes import ROOT, WINCLI, environment, wincli
+from support.places import ROOT
+from support.processes import environment, wincli
 from wincli.cli.main import app, app_options
 
 COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
@@ -64,12 +65,3 @@ def test_version(asked: str, tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (0, "")
     assert list(lines) == ["wincli", "pyspark", "pyarrow", "numpy", "numba", "python"]
     assert lines["python"] == ".".join(map(str, sys.version_info[:3]))
-
-
-@pytest.mark.parametrize("asked", ["run --help", "--version", "schema"])
-def test_a_reader_that_has_gone_is_no_error(asked: str, tmp_path: Path) -> None:
-    words = f"(sleep 0.2; exec {WINCLI} {asked}) | true; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(
-        ["bash", "-c", words], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
-    )
-    assert (done.stdout, done.stderr) == ("141\n", "")

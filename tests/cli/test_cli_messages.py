@@ -9,17 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from support.processes import MASTER, Ran, manifest, rows, wincli, write
+from support.processes import Ran, manifest, rows, table, write
 
 Run = Callable[..., Ran]
 SUMMARY = re.compile(r"wincli: 4 rows in, 3 windows out, 0 rejected, \d+\.\d s, [\d,]+ rows?/s -> out\n")
 ORDER = "rows are ordered by arrival: no time to order by is named by the window"
 DELTA = ("-w", "delta(ts,60)", "-k", "user")
+JOB = """\
+input: log
+output: out
+window: delta(ts, 60)
+key: user
+order_by: ts
+agg:
+  n: count()
+  spent: sum(amount)
+"""
 
 
 @pytest.fixture(autouse=True)
 def _log(tmp_path: Path) -> None:
-    write(tmp_path / "log", a__csv="ts,user\n1,a\n2,b\n100,a\n101,a\n")
+    write(tmp_path / "log", a__csv="ts,user,amount\n1,a,5\n2,b,6\n100,a,7\n101,a,8\n")
 
 
 def test_notes_and_the_closing_summary_go_to_stderr(run: Run) -> None:
@@ -111,16 +121,25 @@ def test_an_environment_variable_that_does_not_fit_is_an_error(run: Run, tmp_pat
     assert not (tmp_path / "out").exists()
 
 
-def test_progress_in_a_process_of_its_own(tmp_path: Path) -> None:
-    """A line every five seconds: a user function takes longer than that."""
-    write(tmp_path, slow__py="import time\n\ndef nap(values):\n    time.sleep(2)\n    return 1.0\n")
-    args = ("-w", "delta(ts,60)", "-k", "user", "-a", "x=slow:nap(ts)", "log")
-    plain = wincli("run", "--master", MASTER, "--progress", "plain", *args, "out", cwd=tmp_path)
-    assert (plain.code, plain.out, plain.notes[0]) == (0, "", ORDER)
-    assert re.match(r"scanning windows: 0 of 1 tasks, about 0 of [\d,]+ rows$", plain.notes[1]), plain.err
-    assert len([note for note in plain.notes if note.startswith("scanning windows: 0 of 1 tasks")]) == 1
-
-
 def test_no_progress_where_nobody_wants_it(run: Run) -> None:
     ran = run("--progress", "none", *DELTA, "log", "out")
     assert (ran.code, ran.notes) == (0, [ORDER])
+
+
+def test_it_is_the_same_job_as_with_flags(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, job__yml=JOB)
+    flags = ("-w", "delta(ts, 60)", "-k", "user", "--order-by", "ts", "-a", "n=count()", "-a", "spent=sum(amount)")
+    assert run("-q", "job.yml") == run("-q", *flags, "log", "other") == Ran(0, "", "")
+    assert table(tmp_path / "out").equals(table(tmp_path / "other"))
+    one, other = (manifest(tmp_path / name)["job"] for name in ("out", "other"))
+    assert one == {**other, "output": "out"}
+
+
+def test_messages_have_the_form_that_the_file_asks_for(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, job__yaml=JOB + "log_format: json\n")
+    assert [json.loads(line)["level"] for line in run("job.yaml").err.splitlines()] == ["note", "summary"]
+    error = json.loads(run("job.yaml", "-w", "count(2)").err)
+    assert (error["level"], error["exit_code"]) == ("error", 2)
+    assert error["message"].startswith("output out already holds a result")
+    wrong = run("-w", "dleta(ts, 60)", "log", "new", env={"WINCLI_LOG_FORMAT": "json"})
+    assert json.loads(wrong.err)["message"].startswith("unknown window 'dleta'")

@@ -15,27 +15,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.processes import Ran, rows, tree, wincli, write
-from support.systems import files_up_to, without_privilege
+from support.systems import files_up_to
 
 Run = Callable[..., Ran]
 Fails = Callable[..., None]
 COUNT = ("-w", "count(2)", "-a", "ids=collect(id)")
-APART = "choose an output folder apart from the inputs"
 
 
 @pytest.fixture(autouse=True)
 def _log(tmp_path: Path) -> None:
     write(tmp_path / "log", a__csv="id\n1\n2\n3\n")
-
-
-def test_an_output_that_overlaps_an_input(fails: Fails, tmp_path: Path) -> None:
-    write(tmp_path / "logs" / "day", a__csv="id\n1\n")
-    fails(2, f"output logs/day/out is inside the input logs; {APART}", *COUNT, "logs", "logs/day/out")
-    fails(2, f"output logs is the input logs itself; {APART}", *COUNT, "logs", "logs")
-    fails(2, f"output logs contains the input logs/day; {APART}", *COUNT, "logs/day", "logs")
-    fails(2, f"output logs contains the input logs/day/*.csv; {APART}", *COUNT, "logs/day/*.csv", "logs")
-    (tmp_path / "link").symlink_to("logs")
-    fails(2, f"output link/out is inside the input logs; {APART}", *COUNT, "logs", "link/out")
 
 
 def test_an_output_that_is_there_is_not_touched(run: Run, fails: Fails, tmp_path: Path) -> None:
@@ -51,49 +40,6 @@ def test_an_output_that_is_there_is_not_touched(run: Run, fails: Fails, tmp_path
     for mode in ("error", "overwrite"):
         fails(2, text + "empty that folder yourself", *COUNT, "--mode", mode, "log", "notes")
     fails(2, "output notes/a.txt is not a folder; name a folder", *COUNT, "log", "notes/a.txt")
-
-
-def test_overwrite_replaces_a_result_and_an_empty_folder_is_filled(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    assert run(*COUNT, "--output-format", "csv", "log", "out").code == 0
-    assert run("-w", "count(3)", "-a", "ids=collect(id)", "--mode", "overwrite", "log", "out").code == 0
-    assert sorted(tree(tmp_path / "out")) == ["_SUCCESS", "_wincli", "_wincli/manifest.json", "part-00000.parquet"]
-    assert rows(tmp_path / "out", "ids") == [[1, 2, 3]]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "out"]
-
-
-def test_a_failed_overwrite_leaves_the_old_result(run: Run, fails: Fails, tmp_path: Path) -> None:
-    assert run(*COUNT, "log", "out").code == 0
-    pq.write_table(pa.table({"id": [1 << 62, 1 << 62]}), tmp_path / "big.parquet")
-    text = (
-        "sum(id) does not fit int64 in window 0 (column 'id'); "
-        "aggregate it as float (a mean, or a cast of the input) or use smaller windows"
-    )
-    fails(4, text, "-w", "count(2)", "-a", "sum(id)", "--mode", "overwrite", "big.parquet", "out")
-
-
-def test_an_output_that_cannot_be_there(fails: Fails, tmp_path: Path) -> None:
-    write(tmp_path, notes__txt="mine")
-    what = "cannot write notes.txt/out: a part of the path is a file, not a folder; nothing was written"
-    text = f"{what}; write to another path, or move that file away"
-    fails(3, text, *COUNT, "log", "notes.txt/out")
-    ran_name = "x" * 300
-    text = f"cannot write {ran_name}: the name is too long; nothing was written; choose a shorter name for the output"
-    fails(3, text, *COUNT, "log", ran_name)
-
-
-def test_no_permission(tmp_path: Path) -> None:
-    folder = tmp_path / "theirs"
-    folder.mkdir(mode=0o555)
-    before = without_privilege()
-    for out in ("theirs/out", "theirs/new/out"):
-        ran = wincli("run", "-q", *COUNT, "log", out, cwd=tmp_path, before=before)
-        text = (
-            f"cannot write {out}: permission denied; nothing was written; "
-            "get the right to write there, or write to another folder"
-        )
-        assert (ran.code, ran.out, ran.err) == (3, "", f"wincli: error: {text}\n")
-    assert sorted(tree(tmp_path)) == ["log", "log/a.csv", "theirs"]
 
 
 def test_a_disk_that_takes_no_more(run: Run, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``wincli run - -`` as a part of a pipeline."""
+"""Commands as a part of a pipeline."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import csv
 import subprocess
 from pathlib import Path
 
-from support.processes import MASTER, WINCLI, environment
+import pytest
+
+from support.in_process import wincli_here
+from support.processes import MASTER, WINCLI, environment, write
 
 CUT = ("--master", MASTER, "--split-size", "100KB", "--slice-size", "100KB")
 WINDOW = ("-w", "count(5)", "-k", "k", "-a", "s=sum(x)")
@@ -31,11 +34,29 @@ def test_a_result_of_many_slices_comes_out_of_stdout_in_order_and_nothing_else(t
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log.csv"]
 
 
-def test_a_reader_that_has_seen_enough_ends_the_run_quietly(tmp_path: Path) -> None:
-    log(tmp_path, 50_000)
-    words = f"{WINCLI} run -q -w 'count(1)' log.csv - | head -n 1; echo ${{PIPESTATUS[0]}}"
+JOB = """\
+input: log.csv
+output: out
+window: count(2)
+key: k
+"""
+CASES = """\
+cases:
+  - {name: a row, given: [{k: a, x: 1}], expect: [{k: a, count: 1}]}
+"""
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["run --help", "schema", "plan job.yaml", "test job.yaml", "report out -o -", "run -q -w 'count(1)' log.csv -"],
+)
+def test_a_reader_that_has_gone_ends_a_command_quietly(tmp_path: Path, asked: str) -> None:
+    log(tmp_path, 500)
+    write(tmp_path, job__yaml=JOB, job__test__yaml=CASES)
+    if "report" in asked:
+        assert wincli_here("run", "job.yaml", cwd=tmp_path).code == 0
+    words = f"(sleep 0.2; exec {WINCLI} {asked}) | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
         ["bash", "-c", words], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
     )
-    assert (done.stdout.splitlines()[0].split(",")[0], done.stdout.splitlines()[-1]) == ('"window"', "141")
-    assert done.stderr == ""
+    assert (done.stdout, done.stderr) == ("141\n", "")

@@ -6,6 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from support.processes import WINCLI, environment, tree, wincli, write
 
 LOG = "ts,user\n2026-11-01T00:00:00,a\n2026-11-01T00:10:00,a\n2026-11-01T02:00:00,b\n"
@@ -25,36 +27,13 @@ def test_a_plan_starts_no_java_and_leaves_nothing(tmp_path: Path) -> None:
     assert "rows a: " in ran.out
 
 
-def test_a_reader_that_has_read_enough_ends_a_plan_quietly(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("more", "has_colours"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_a_terminal_gets_colours_unless_it_wants_none(tmp_path: Path, more: dict[str, str], has_colours: bool) -> None:
     write(tmp_path, log__csv=LOG)
-    read, written = os.pipe()
-    os.close(read)
-    done = subprocess.run(
-        [WINCLI, *ARGS], cwd=tmp_path, env=environment(), stdout=written, stderr=subprocess.PIPE, text=True, check=False
-    )
-    os.close(written)
-    assert (done.returncode, done.stderr) == (141, "")
-
-
-def test_a_terminal_gets_colours_unless_it_wants_none(tmp_path: Path) -> None:
-    write(tmp_path, log__csv=LOG)
-    coloured, plain = (_on_terminal(tmp_path, env) for env in ({"TERM": "xterm"}, {"TERM": "xterm", "NO_COLOR": "1"}))
-    assert "\x1b[36m[" in coloured
-    assert "\x1b" not in plain
-
-
-def _on_terminal(folder: Path, env: dict[str, str]) -> str:
-    """Plan with a terminal as stdout; return what it shows."""
-    master, slave = os.openpty()
-    subprocess.run([WINCLI, *ARGS], cwd=folder, env=environment(env), stdout=slave, stderr=subprocess.PIPE, check=True)
-    os.close(slave)
-    shown = b""
-    while True:
-        try:
-            shown += (more := os.read(master, 1 << 16))
-        except OSError:  # Linux ends a terminal without a writer so
-            break
-        if not more:
-            break
-    os.close(master)
-    return shown.decode()
+    shown, terminal = os.openpty()
+    env = environment({"TERM": "xterm", **more})
+    subprocess.run([WINCLI, *ARGS], cwd=tmp_path, env=env, stdout=terminal, stderr=subprocess.PIPE, check=True)
+    text = os.read(shown, 1 << 16)
+    assert (b"rows a: " in text, b"\x1b[" in text) == (True, has_colours)
+    for each in (shown, terminal):
+        os.close(each)

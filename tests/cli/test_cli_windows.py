@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable
-from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,28 +13,6 @@ import pytest
 from support.processes import Ran, rows, table, write
 
 Run = Callable[..., Ran]
-DAY = dt.date(2026, 11, 1)
-
-KEYS: dict[str, list[Any]] = {
-    "text": ["b", "a", "b"],
-    "bytes": [b"\xff", b"\x00", b"\xff"],
-    "integer": [2, -1, 2],
-    "float": [0.5, -0.5, 0.5],
-    "decimal": [Decimal("1.10"), Decimal("-1.10"), Decimal("1.10")],
-    "boolean": [True, False, True],
-    "fixed bytes": [b"1234", b"0123", b"1234"],
-    "date": [DAY + dt.timedelta(days=1), DAY, DAY + dt.timedelta(days=1)],
-    "timestamp": [dt.datetime(2026, 11, 2, tzinfo=dt.UTC), dt.datetime(1969, 1, 1, tzinfo=dt.UTC)] * 2,
-}
-
-
-@pytest.mark.parametrize("kind", KEYS)
-def test_keys_of_every_type_that_sorts(run: Run, tmp_path: Path, kind: str) -> None:
-    values = KEYS[kind][:3]
-    column = pa.array(values, pa.binary(4) if kind == "fixed bytes" else None)
-    pq.write_table(pa.table({"id": [1, 2, 3], "k": column}), tmp_path / "log.parquet")
-    assert run("-w", "count(9)", "-k", "k", "-a", "ids=collect(id)", "log.parquet", "out").code == 0
-    assert rows(tmp_path / "out", "k", "ids") == [(values[1], [2]), (values[0], [1, 3])]
 
 
 def test_many_keys_one_key_and_none(run: Run, tmp_path: Path) -> None:
@@ -213,21 +188,12 @@ top.merge = merge_tops
 CUT_SMALL = ("--split-size", "2KiB", "--slice-size", "2KiB")
 
 
-@pytest.mark.parametrize(
-    ("key", "of_key"),
-    [
-        pytest.param((), "", id="presorted"),
-        pytest.param(("-k", "k"), " of key k='a'", id="keyed"),
-    ],
-)
-def test_parts_of_a_window_are_merged_by_the_users_function(
-    run: Run, tmp_path: Path, key: tuple[str, ...], of_key: str
-) -> None:
+def test_parts_of_a_window_are_merged_by_the_users_function(run: Run, tmp_path: Path) -> None:
     """One window of 3,000 rows behind one of a single row, whole and in many segments; then a merge that fails."""
     steps = [(i * 7919) % 1009 for i in range(3001)]
     lines = "".join(f"{i + 5000 * (i > 0)},a,{x}\n" for i, x in enumerate(steps))
     write(tmp_path, log__csv=f"ts,k,x\n{lines}", merging__py=MERGING)
-    window = ("-w", "gap(ts, 9)", *key)
+    window = ("-w", "gap(ts, 9)", "-k", "k")
     want = [0, sum(abs(b - a) for a, b in pairwise(steps[1:]))]
     way = ("-a", "way=merging:way(x)")
     whole = run(*window, *way, "-a", "merging:top(x)", "log.csv", "whole")
@@ -237,5 +203,5 @@ def test_parts_of_a_window_are_merged_by_the_users_function(
         assert rows(tmp_path / out, "way") == want
     failed = run(*window, "-a", "merging:top(x)", *CUT_SMALL, "log.csv", "tops")
     assert failed.code == 4
-    assert f"merging:top(x): merge failed in window 1{of_key}: ValueError: True of int64" in failed.err
+    assert "merging:top(x): merge failed in window 1 of key k='a': ValueError: True of int64" in failed.err
     assert not (tmp_path / "tops").exists()

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from support.processes import ROOT, Ran, manifest, rows, write
+from support.places import ROOT
+from support.processes import Ran, manifest, rows, write
 
 Run = Callable[..., Ran]
 MIDNIGHT = dt.datetime(2026, 11, 1)

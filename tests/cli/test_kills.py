@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,8 @@ from support.disturbances import (
 )
 from support.in_process import wincli_here
 from support.kills import Victim, kill
-from support.processes import Warm
 from support.range_scenario import PHASES, Course, Moment, Phase, undisturbed
+from wincli.windowing.spark.boot import SparkExecutor
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +43,10 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     ],
 )
 def test_a_killed_run_leaves_whole_units_and_the_next_one_gives_the_right_answer(
-    course: Course, warm: Warm, victim: Victim, day: int, phase: Phase
+    course: Course, session: SparkExecutor, victim: Victim, day: int, phase: Phase
 ) -> None:
-    done = kill(course, warm, victim, Moment(day, PHASES.index(phase)), random.Random(day))
+    run = partial(wincli_here, cwd=course.folder, spark=session)
+    done = kill(course, run, victim, Moment(day, PHASES.index(phase)), random.Random(day))
     assert done is not None
     assert done.faults == ()
 

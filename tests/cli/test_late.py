@@ -51,13 +51,10 @@ def result(folder: Path) -> list[Any]:
     return sorted(map(repr, read.drop_columns(["_pos", "window"]).to_pylist()))
 
 
-@pytest.mark.parametrize("window", ["count(5)", "sliding, count(4), count(3)"])
-def test_lag_looks_back_at_rows_of_units_before_also_where_rows_come_late(
-    run: Run, tmp_path: Path, window: str
-) -> None:
+def test_lag_looks_back_at_rows_of_units_before_also_where_rows_come_late(run: Run, tmp_path: Path) -> None:
     write_log(tmp_path / "log")
     lags = ("--let", "d=id - lag(id)", "-a", "d=collect(d)", "-a", "back=count() where lag(id, 3) > id")
-    asked = ("-w", window, *ASKED, *lags, *EXCHANGE)
+    asked = ("-w", "sliding, count(4), count(3)", *ASKED, *lags, *EXCHANGE)
     for night in range(1, NIGHTS + 1):
         places = (f"log/dt={day(night)}", f"out/{night}")
         ran = run(*asked, *STATE, *places, *(("--at-end", "flush") if night == NIGHTS else ()))
@@ -66,7 +63,9 @@ def test_lag_looks_back_at_rows_of_units_before_also_where_rows_come_late(
     assert result(tmp_path / "out") == result(tmp_path / "whole")
 
 
-@pytest.mark.parametrize(("window", "plain"), [("delta(ts, 3h)", True), ("count(5)", False)])
+@pytest.mark.parametrize(
+    ("window", "plain"), [pytest.param("delta(ts, 3h)", True, marks=pytest.mark.nightly), ("count(5)", False)]
+)
 def test_incremental_runs_with_late_rows_give_the_result_of_one_run(
     run: Run, spark_run: Run, tmp_path: Path, window: str, plain: bool
 ) -> None:

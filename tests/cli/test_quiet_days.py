@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pc
@@ -158,19 +157,3 @@ def test_a_format_that_needs_types_says_how_to_give_them(run: Run, tmp_path: Pat
         "input that it comes from a type with --schema NAME:TYPE, or choose another --output-format\n",
     )
     assert run("--schema", "amount:double", *args).code == 0
-
-
-def test_quiet_days_go_on_with_a_state(run: Run, tmp_path: Path) -> None:
-    args: tuple[Any, ...] = ("-w", "delta(ts, 60)", "-k", "user", "-a", "n=count()", *AGGREGATES, "--state", "state")
-    for date in ("one", "two"):
-        put(tmp_path / date, "csv", day("csv") if date == "one" else day("csv").set_column(0, "ts", next_day()))
-        assert run(*args, date, f"out-{date}").code == 0
-    found = [rows(tmp_path / out, "user", "n", "total", "words") for out in ("out-one", "out-two")]
-    assert [sorted(each) for each in found] == [
-        [("a", 1, None, None), ("b", 1, None, None)],
-        [("a", 1, None, None), ("a", 1, None, None), ("b", 1, None, None), ("b", 1, None, None)],
-    ]
-
-
-def next_day() -> pa.Array:
-    return pa.array([86400, 86420, 86500, 86510], pa.timestamp("s")).cast(pa.timestamp("us"))

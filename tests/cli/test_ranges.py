@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 import yaml
 
 from support.day_results import as_one, day, in_order, records, span
-from support.processes import Ran, manifest, tree
+from support.processes import Ran, manifest
 
 Run = Callable[..., Ran]
 DAYS = 4
@@ -83,35 +82,6 @@ def test_backfill_gives_the_result_of_one_run_and_a_correction_ends_where_nothin
     assert ran.notes[-1] == f"the correction reached {day(3)}; {day(4)} stays as it was"
     touched = {path.parts[-2] for path in seen if path.stat().st_mtime_ns != seen[path]}
     assert touched == {f"dt={day(n)}" for n in (2, 3)}
-    check_is_one_run(tmp_path, run)
-
-
-def without_error(folder: Path) -> dict[str, bytes | None]:
-    return {path: content for path, content in tree(folder).items() if not path.endswith(".last-error.json")}
-
-
-@pytest.mark.parametrize("stage", ["visits", pytest.param("moves", marks=pytest.mark.nightly)])
-def test_days_end_at_a_damaged_state_or_output_and_go_on_from_a_mended_one(
-    run: Run, spark_run: Run, tmp_path: Path, stage: str
-) -> None:
-    assert run(*MANY, *span(1, 3)).code == 0
-    part = sorted((tmp_path / "st" / day(3) / stage).glob("keys-*.parquet"))[-1]
-    content = bytearray(part.read_bytes())
-    content[len(content) // 2] ^= 16
-    part.write_bytes(content)
-    before = without_error(tmp_path)
-    ran = spark_run(*MANY, *span(4, 4))
-    said = rf"wincli: error: {day(4)}: .*st/{day(3)}/{stage}/{part.name} is damaged: its checksum is crc32"
-    assert ran.code == 3
-    assert re.match(said, ran.err.splitlines()[-1]), ran.err
-    assert without_error(tmp_path) == before
-
-    assert run(*MANY, *span(3, 3), "--redo").code == 0
-    lost = sorted((tmp_path / "visits" / f"dt={day(2)}").glob("part-*"))[-1]
-    lost.unlink()
-    ran = spark_run(*MANY, *span(1, 4))
-    assert ran.code == 0, ran.err
-    assert f"{day(2)} is run again: its output visits/dt={day(2)} lacks {lost.name}" in ran.notes
     check_is_one_run(tmp_path, run)
 
 

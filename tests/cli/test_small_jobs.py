@@ -96,13 +96,3 @@ def test_a_job_of_several_tasks_starts_spark_when_it_comes_to_them(spark_run: Ru
     same(tmp_path, "late", "there")
     assert lacks_java(run(tmp_path, *CUT, "log", "out"))
     assert not (tmp_path / "out").exists()
-
-
-def test_a_mistake_in_the_data_ends_a_small_job_as_on_spark(spark_run: Run, tmp_path: Path) -> None:
-    for ran in (
-        run(tmp_path, "--max-rejects", "0", "log", "out"),
-        spark_run(*WINDOW, "--max-rejects", "0", "log", "o"),
-    ):
-        assert ran.code == 4, ran.err
-        assert ran.err.count("\n") == ran.err.count("wincli: ")
-    assert not list(tmp_path.glob("o*"))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.processes import ROOT, environment, rows, wincli, write
+from support.places import ROOT
+from support.processes import environment, rows, wincli, write
 from support.spark_cluster import QUICK
 
 PYTHONS = ("sitecustomize", "usercustomize", "typing")  # what Python itself runs before wincli is there

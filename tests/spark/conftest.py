@@ -1,4 +1,4 @@
-"""One Spark for the whole run of the tests, started by the first that asks for it."""
+"""Sessions of DataFrames, each started by the first test that asks for it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,6 @@ from support.dataframe_engines import remote_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from wincli.windowing.spark.boot import SparkExecutor
-
-MASTER = "local[2]"
-
-
-@pytest.fixture(scope="session")
-def session() -> Iterator[SparkExecutor]:
-    from wincli.conf.spark import spark_settings
-    from wincli.windowing.spark.boot import start
-
-    with start(MASTER, {}, spark_settings(MASTER, {})) as running:
-        yield running
 
 
 @pytest.fixture(scope="session")

@@ -17,8 +17,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import wincli
-from support.dataframe_engines import CALLS, ROWS, dataframe_log, in_order, shuffled
-from support.table_equality import difference, same
+from support.dataframe_engines import CALLS, ROWS, dataframe_log, shuffled
+from support.table_equality import check_windows
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
@@ -73,11 +73,8 @@ def log() -> pa.Table:
 def test_windows_are_those_of_the_table(spark: SparkSession, log: pa.Table, window: str, keyed: bool) -> None:
     own = {**SAMPLE, **MORE}[window]
     options: dict[str, Any] = {"key": "k" if keyed else [], "order_by": "t", "aggregates": CALLS, **own}
-    whole = in_order(wincli.aggregate(log, window, **options))
     found = wincli.windows(shuffled(spark, log, 1), window, arrival="id", **options).toArrow()
-    found = in_order(found.cast(whole.schema))
-    assert len(whole)
-    assert same(found, whole), difference(found, whole)
+    check_windows(found, wincli.aggregate(log, window, **options))
 
 
 def test_equal_rows_give_equal_bits_without_an_arrival(spark: SparkSession, log: pa.Table) -> None:
@@ -88,5 +85,4 @@ def test_equal_rows_give_equal_bits_without_an_arrival(spark: SparkSession, log:
         wincli.windows(shuffled(spark, log, seed), "count(9)", key="k", order_by="t", aggregates=calls).toArrow()
         for seed in (1, 2)
     ]
-    one, other = map(in_order, results)
-    assert same(one, other), difference(one, other)
+    check_windows(*results)

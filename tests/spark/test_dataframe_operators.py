@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession, functions
 
 import wincli
-from support.table_equality import difference, same
+from support.table_equality import check_windows
 from wincli.windowing.errors import ConfigError
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
@@ -36,12 +36,10 @@ def ticks() -> pa.Table:
 @pytest.mark.parametrize("window", ["time(100)", "count(7)", "sliding, time(300), time(50)"])
 def test_an_operator_gets_the_panes_of_the_table(spark: SparkSession, ticks: pa.Table, window: str, key: str) -> None:
     options: dict[str, Any] = {"key": key, "order_by": "t", "operator": MOVES}
-    whole = wincli.aggregate(ticks, window, **options)
     df = spark.createDataFrame(ticks.to_pylist()).orderBy(functions.rand(1))
-    found = wincli.windows(df, window, arrival="id", **options).toArrow().cast(whole.schema)
-    by = [(name, "ascending") for name in ("k", "window", "_step", "_row") if name in whole.column_names]
-    one, other = found.sort_by(by).combine_chunks(), whole.sort_by(by).combine_chunks()
-    assert same(one, other), difference(one, other)
+    check_windows(
+        wincli.windows(df, window, arrival="id", **options).toArrow(), wincli.aggregate(ticks, window, **options)
+    )
 
 
 def test_a_module_that_tasks_lack_is_named(

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 import wincli
 from support.dataframe_engines import dataframe_log, sample, shuffled
 from support.in_process import wincli_here
-from support.table_equality import difference, same
+from support.table_equality import check_windows
 from wincli.windowing.errors import ConfigError
 
 pytestmark = [
@@ -38,15 +38,10 @@ def log() -> pa.Table:
     return dataframe_log()
 
 
-def in_order(table: pa.Table) -> pa.Table:
-    names = [name for name in ["kk", "k", "window", "_row", "_at", "_pos"] if name in table.column_names]
-    return table.sort_by([(name, "ascending") for name in names]).combine_chunks()
-
-
 @pytest.mark.parametrize("window", sample(WINDOWS, "gap(t, 100) or delta(t, 900)", "punct()"))
 def test_parts_give_the_windows_of_all_rows(spark: SparkSession, log: pa.Table, window: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {"key": "k", "order_by": "t", "aggregates": CALLS, **WINDOWS[window]}
-    whole = in_order(wincli.windows(shuffled(spark, log, 1), window, **options).toArrow())
+    whole = wincli.windows(shuffled(spark, log, 1), window, **options).toArrow()
     state: Any = "new"
     results = []
     for place, part in enumerate([log[:200], log[200:230], log[230:]]):
@@ -55,8 +50,7 @@ def test_parts_give_the_windows_of_all_rows(spark: SparkSession, log: pa.Table, 
         results.append(result.toArrow())
         state.write.parquet(str(tmp_path / f"{place}"))
         state = spark.read.parquet(str(tmp_path / f"{place}"))
-    found = in_order(pa.concat_tables(results))
-    assert same(found, whole), difference(found, whole)
+    check_windows(pa.concat_tables(results), whole)
 
 
 @pytest.mark.parametrize("by_spark", [(True, False), (False, True)], ids=["to the library", "to Spark"])
@@ -64,12 +58,11 @@ def test_states_go_between_the_library_and_spark(
     spark: SparkSession, log: pa.Table, by_spark: tuple[bool, bool]
 ) -> None:
     job: dict[str, Any] = {"window": "time(600)", "key": "k", "order_by": "t", "aggregates": CALLS}
-    whole = in_order(wincli.aggregate(log, **job))
+    whole = wincli.aggregate(log, **job)
     first, state = part_of(spark, log[:300], by_spark[0], job | {"state": "new"})
     second, _ = part_of(spark, log[300:], by_spark[1], job | {"state": state, "at_end": "flush"})
-    found = in_order(pa.concat_tables([each.cast(whole.schema) for each in (first, second)]))
-    found, whole = (each.drop_columns(["_pos"]) for each in (found, whole))
-    assert same(found, whole), difference(found, whole)
+    found = pa.concat_tables([each.cast(whole.schema) for each in (first, second)])
+    check_windows(*(each.drop_columns(["_pos"]) for each in (found, whole)))
 
 
 def part_of(spark: SparkSession, log: pa.Table, by_spark: bool, job: dict[str, Any]) -> list[pa.Table]:
@@ -88,20 +81,14 @@ def test_a_state_of_the_command_line_goes_on_over_a_dataframe(
     assert wincli_here(*job, "1.parquet", "one", cwd=tmp_path).code == 0
     state = spark.createDataFrame(wincli.read_state(str(tmp_path / "st")))
     assert wincli_here(*job, "2.parquet", "two", cwd=tmp_path).code == 0
-    two = in_order(ds.dataset(tmp_path / "two", exclude_invalid_files=True).to_table().drop_columns(["_pos"]))
+    two = ds.dataset(tmp_path / "two", exclude_invalid_files=True).to_table().drop_columns(["_pos"])
     options: dict[str, Any] = {"key": "k", "order_by": "t", "aggregates": "sum(x)"}
     result, after = wincli.windows(shuffled(spark, log[300:], 1), "time(600)", **options, state=state)
-    found = in_order(result.toArrow().drop_columns(["_pos"]).cast(two.schema))
-    assert same(found, two), difference(found, two)
+    check_windows(result.toArrow().drop_columns(["_pos"]), two)
     wincli.write_state(after.toArrow(), str(tmp_path / "made"))
     left, wanted = (wincli.read_state(str(tmp_path / name)) for name in ("made", "st"))
-    assert (
-        left["_rows"]
-        .combine_chunks()
-        .flatten()
-        .field("x")
-        .equals(wanted["_rows"].combine_chunks().flatten().field("x"))
-    )
+    one, other = (each["_rows"].combine_chunks().flatten().field("x") for each in (left, wanted))
+    assert one.equals(other)
 
 
 def test_rejected_rows_are_beside_windows_and_late_rows_among_them(spark: SparkSession, log: pa.Table) -> None:

@@ -17,9 +17,9 @@ import pytest
 from pyspark.sql import SparkSession, functions
 
 import wincli
-from support.dataframe_engines import CALLS, ROWS, dataframe_log, in_order, shuffled
+from support.dataframe_engines import CALLS, ROWS, dataframe_log, shuffled
 from support.docs_pages import DOCS, ROOT
-from support.table_equality import difference, same
+from support.table_equality import check_windows
 from wincli.windowing.dataframes.layout import Layout
 from wincli.windowing.errors import ConfigError
 
@@ -133,17 +133,13 @@ def test_a_chain_is_that_of_the_tables(spark: SparkSession, log: pa.Table, chain
         whole = wincli.aggregate(whole, **stage)
         found = wincli.windows(found, **stage, arrival="id" if stage is CHAINS[chain][0] else None)
         found = found.orderBy(functions.rand(3)).repartition(3)
-    whole = in_order(whole)
-    result = in_order(found.toArrow().cast(whole.schema))
-    assert same(result, whole), difference(result, whole)
+    check_windows(found.toArrow(), whole)
 
 
 def test_rows_that_a_condition_leaves_out_have_marks(spark: SparkSession, log: pa.Table) -> None:
     options = {"order_by": "t", "where": "not is_end and x > 0.2", "marks": "m", "let": "m=is_end"}
-    whole = in_order(wincli.aggregate(log, "punct()", **options, aggregates=CALLS))
     found = wincli.windows(shuffled(spark, log, 1), "punct()", arrival="id", **options, aggregates=CALLS).toArrow()
-    found = in_order(found.cast(whole.schema))
-    assert same(found, whole), difference(found, whole)
+    check_windows(found, wincli.aggregate(log, "punct()", **options, aggregates=CALLS))
 
 
 REJECTING: list[dict[str, Any]] = [
@@ -168,14 +164,10 @@ def test_rejected_rows_are_those_of_the_table(spark: SparkSession, log: pa.Table
     found = wincli.windows(df, **options, arrival="id", rejected="column").toArrow().cast(whole.schema)
     for table in (whole, found):
         assert table["_rejected"].null_count < len(table)
-    one, other = (in_order(table.filter(table["_rejected"].is_null())) for table in (found, whole))
-    assert same(one, other), difference(one, other)
-    dropped = in_order(
-        wincli.windows(df, **options, arrival="id", rejected="drop")
-        .toArrow()
-        .cast(whole.schema.remove(len(whole.schema) - 1))
-    )
-    assert same(dropped, other.drop_columns(["_rejected"])), difference(dropped, other)
+    one, other = (table.filter(table["_rejected"].is_null()) for table in (found, whole))
+    check_windows(one, other)
+    dropped = wincli.windows(df, **options, arrival="id", rejected="drop").toArrow()
+    check_windows(dropped, other.drop_columns(["_rejected"]))
     one, other = (
         sorted(table["_rejected"].drop_null().to_pylist(), key=lambda each: each["row"]["id"])
         for table in (found, whole)

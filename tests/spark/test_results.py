@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -156,37 +155,11 @@ def test_spark_finds_late_panes_and_the_rows_that_came_too_late(spark: SparkSess
     same(late.join(out.select(f.explode("ids").alias("id")), "id"), late.limit(0))
 
 
-def test_spark_reads_rows_of_panes_in_their_order(spark: SparkSession, folder: Path, expected: list[Any]) -> None:
-    """Sorted in each pane by x, the largest first; each pane ends with a mark; together they are the panes of out."""
-    rows = spark.read.parquet(str(folder / "rows")).orderBy("user", "window", "_row").collect()
-    panes = [list(some) for _, some in groupby(rows, key=lambda row: (row["user"], row["window"]))]
-    assert all([row["x"] for row in some] == sorted((row["x"] for row in some), reverse=True) for some in panes)
-    assert all([row["_mark"] for row in some] == [None] * (len(some) - 1) + ["window"] for some in panes)
-    want = {(row[0], row[1]): sorted(row[8]) for row in expected}
-    assert {(some[0]["user"], some[0]["window"]): sorted(row["id"] for row in some) for some in panes} == want
-
-
 def test_spark_reads_the_text_formats_too(spark: SparkSession, folder: Path) -> None:
     names = ["user", "window", "closed_by", "n", "total", "high"]
     want = spark.read.parquet(str(folder / "out")).select(*names)
     same(spark.read.csv(str(folder / "csv"), header=True, inferSchema=True).select(*names).to(want.schema), want)
     same(spark.read.json(str(folder / "jsonl"), schema=want.schema), want)
-
-
-def test_spark_reads_the_rejects(spark: SparkSession, folder: Path, log: pa.Table) -> None:
-    rejects = spark.read.json(str(folder / "out/_rejected/*.ndjson"))
-    counted = {row["reason"]: row["count"] for row in rejects.groupBy("reason").count().collect()}
-    both = sum(
-        ts is None and user is None for ts, user in zip(log["ts"].to_pylist(), log["user"].to_pylist(), strict=True)
-    )
-    assert counted == {"null_order": log["ts"].null_count, "null_key": log["user"].null_count - both}
-
-
-def test_a_result_in_several_parts_has_marks_and_manifest_beside(folder: Path) -> None:
-    names = sorted(path.name for path in (folder / "out").iterdir())
-    parts = [name for name in names if name.startswith("part-")]
-    assert len(parts) > 2
-    assert names == ["_SUCCESS", "_rejected", "_wincli", *parts]
 
 
 def test_pandas_duckdb_and_polars_open_it_as_it_is(folder: Path, expected: list[Any]) -> None:

@@ -199,11 +199,21 @@ print(alive(there), os.listdir(os.environ["TMPDIR"]))
     assert out == "True True\n[] []\n"
 
 
-def test_workers_in_the_middle_of_a_task_are_gone_when_close_returns(tmp_path: Path) -> None:
+def test_nothing_is_left_of_sessions_one_of_which_is_closed_before_it_is_up_and_one_in_the_middle_of_a_task(
+    tmp_path: Path,
+) -> None:
     out = told(
         script(
             tmp_path,
             """
+first = boot("local[2]", {}, spark_settings("local[2]", {}))
+first.close()
+print(os.listdir(os.environ["TMPDIR"]))
+with session(conf={"spark.local.dir": os.environ["TMPDIR"]}) as running:
+    print(len(running.map("pid", pid, [1])), running.parallelism)
+    there = pids(running)
+print(len(there) > 2, alive(there))  # Java, the daemon, a worker
+
 def write(_):
     for i in range(3000):
         open("still-there", "w").write(str(i))
@@ -227,27 +237,7 @@ except KeyboardInterrupt:
 """,
         )
     )
-    assert out == "True []\n"
-
-
-def test_nothing_is_left_of_a_session_nor_of_a_boot_that_is_closed_before_it_is_up(tmp_path: Path) -> None:
-    out = told(
-        script(
-            tmp_path,
-            """
-first = boot("local[2]", {}, spark_settings("local[2]", {}))
-first.close()
-print(os.listdir(os.environ["TMPDIR"]))
-for _ in range(2):
-    with session(conf={"spark.local.dir": os.environ["TMPDIR"]}) as running:
-        print(len(running.map("pid", pid, [1])), running.parallelism)
-        there = pids(running)
-    print(len(there) > 2, alive(there))  # Java, the daemon, a worker
-print(os.listdir(os.environ["TMPDIR"]))
-""",
-        )
-    )
-    assert out == "[]\n1 2\nTrue []\n1 2\nTrue []\n[]\n"
+    assert out == "[]\n1 2\nTrue []\nTrue []\n"
 
 
 TELL = """

@@ -10,24 +10,8 @@ from pyspark.sql import SparkSession, functions
 from wincli.windowing.dataframes.layout import bucket_of, first_code, is_coarse, sort_code
 
 WORDS = sorted({sign * (2**power + more) for power in range(63) for more in (-1, 0, 1) for sign in (-1, 1)})
-FLOATS = [
-    -np.inf,
-    -1e300,
-    -1e18,
-    -5.5,
-    -1e-3,
-    -0.0,
-    0.0,
-    1e-300,
-    0.5,
-    0.75,
-    1.0,
-    1.7e9,
-    1.7e9 + 0.25,
-    1e18,
-    1e300,
-    np.inf,
-]
+RISING = [0.0, 1e-300, 0.5, 0.75, 1.0, 1.7e9, 1.7e9 + 0.25, 1e18, 1e300, np.inf]
+FLOATS = [*(-each for each in reversed(RISING)), *RISING]
 HALF_HOURS = np.arange("2025-10-25T00:00:00", "2025-11-03T00:00:00", np.timedelta64(1800, "s"), dtype="M8[us]")
 INSTANTS = [*np.array(["0001-01-01", "1883-11-18", "1969-12-31T23:59:59"], "M8[us]"), *HALF_HOURS]
 INSTANTS = [*INSTANTS, np.datetime64("2300-01-01", "us"), np.datetime64("9999-12-31T23:59:59", "us")]

@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from support.in_process import wincli_here
-from support.processes import ROOT, Ran, ended, manifest, start
+from support.places import ROOT
+from support.processes import Ran, ended, manifest, start
 from support.s3_server import S3Bucket
 from support.spark_cluster import SparkCluster
 

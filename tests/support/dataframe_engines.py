@@ -62,12 +62,6 @@ def shuffled(spark: SparkSession, log: pa.Table, seed: int) -> DataFrame:
     return spark.createDataFrame(log).orderBy(functions.rand(seed)).repartition(3)
 
 
-def in_order(table: pa.Table) -> pa.Table:
-    """Return a result in an order that does not depend on partitions."""
-    names = [name for name in ["kk", "k", "window", "_row", "kind", "_at", "_pos"] if name in table.column_names]
-    return table.sort_by([(name, "ascending") for name in names]).combine_chunks()
-
-
 def sample(cases: Iterable[str], *names: str) -> list[Any]:
     """Return cases of which only those with these names are in scripts/test; scripts/nightly runs all."""
     return [case if case in names else pytest.param(case, marks=pytest.mark.nightly) for case in cases]

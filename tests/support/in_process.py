@@ -1,9 +1,10 @@
-"""The command line in this process: all of it is real but Spark, in whose place a loop runs the tasks."""
+"""The command line in this process: all of it is real but Spark, which was there before or is a loop over the tasks."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 from unittest import mock
 
+import wincli.cli.console.progress
 import wincli.cli.launch
 from support.processes import Ran
 from wincli.cli.main import _main
@@ -50,23 +52,38 @@ class Here(BootStandIn):
         return Session()
 
 
+class Shared(BootStandIn):
+    """Stands in for Spark that starts, and is still there when the command has closed it. ``running``: its session."""
+
+    def __init__(self, running: Any) -> None:
+        self.running = running
+
+    def __exit__(self, *_: object) -> None:
+        self.running.on_progress = None
+
+    def session(self) -> Any:
+        return self.running
+
+
 @contextlib.contextmanager
-def stand_ins() -> Iterator[None]:
-    """Let commands of this process run without Spark."""
+def stand_ins(spark: Any = None) -> Iterator[None]:
+    """Let commands of this process run on a session of Spark, or without one; what they say hangs on no clock."""
+    boot = Here() if spark is None else Shared(spark)
     with (
-        mock.patch.object(wincli.cli.launch, "_boot", return_value=Here()),
+        mock.patch.object(wincli.cli.launch, "_boot", return_value=boot),
+        mock.patch.object(wincli.cli.console.progress, "_SECONDS_BETWEEN_LINES", math.inf),
         mock.patch.object(sys, "path", [*sys.path]),
         mock.patch.object(sys, "meta_path", [*sys.meta_path]),
     ):
         yield
 
 
-def wincli_here(*args: str, cwd: Path) -> Ran:
-    """Run ``wincli`` in a folder to its end."""
+def wincli_here(*args: str, cwd: Path, spark: Any = None) -> Ran:
+    """Run ``wincli`` in a folder to its end. ``spark``: as `stand_ins` has it."""
     out, err, before = io.StringIO(), io.StringIO(), Path.cwd()
     os.chdir(cwd)
     try:
-        with stand_ins(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with stand_ins(spark), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = _main([*args])
     finally:
         os.chdir(before)

@@ -15,7 +15,7 @@ from typing import Literal
 
 import psutil
 
-from support.processes import Ran, Warm, ended
+from support.processes import Ran, ended
 from support.range_scenario import (
     COMMAND,
     DAYS,
@@ -55,8 +55,11 @@ class Kill:
     faults: tuple[tuple[Fault, str], ...]
 
 
-def kill(course: Course, warm: Warm, victim: Victim, moment: Moment, chance: random.Random) -> Kill | None:
-    """Kill ``victim`` at random after ``moment`` has come, then run again; None where the run ended before that."""
+def kill(course: Course, run: Callable[..., Ran], victim: Victim, moment: Moment, chance: random.Random) -> Kill | None:
+    """Kill ``victim`` at random after ``moment`` has come, then run again; None where the run ended before that.
+
+    ``run``: runs a command in the folder of the course.
+    """
     folder = course.folder
     process = start_course(folder, course.log)
     target = find_victim(
@@ -71,7 +74,7 @@ def kill(course: Course, warm: Warm, victim: Victim, moment: Moment, chance: ran
     hit = where(folder) if victim == "driver" else before
     done: dict[str, str | None] = {**told_of(folder, "run"), **promised(folder)}
     faults = [*mixes(course), *([] if victim == "driver" else _of_an_end(folder, ran))]
-    again = warm.run(COMMAND, folder)
+    again = run(*COMMAND)
     faults += [*mixes(course), *_of_the_next_run(course, done, again, process.pid)]
     return Kill(victim, hit, ran.code, hit.day < len(done), tuple(faults))
 

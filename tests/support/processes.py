@@ -15,8 +15,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from support.places import ROOT, TESTS
-
 WINCLI = Path(sys.executable).with_name("wincli")
 MASTER = "local[2]"
 REASON_COLUMNS = {"_reason": "reason", "_file": "file", "_row": "line", "_detail": "detail", "_text": "text"}
@@ -73,24 +71,6 @@ def ended(process: subprocess.Popen[str]) -> Ran:
 def wincli(*args: str, cwd: Path, env: Mapping[str, str] | None = None, before: Sequence[str] = ()) -> Ran:
     """Run wincli to its end."""
     return ended(start(args, cwd, env, before))
-
-
-class Warm:
-    """A process that runs one command after the other and keeps its Spark: see `support.warm_process`."""
-
-    def __init__(self) -> None:
-        env = environment({"PYTHONPATH": str(TESTS)})
-        script = str(Path(__file__).with_name("warm_process.py"))
-        self.process = subprocess.Popen([sys.executable, script], cwd=ROOT, env=env, text=True, stdin=-1, stdout=-1)
-
-    def run(self, args: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> Ran:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        print(json.dumps({"args": list(args), "cwd": str(cwd), "env": env or {}}), file=self.process.stdin, flush=True)
-        return Ran(**json.loads(self.process.stdout.readline()))
-
-    def close(self) -> None:
-        self.process.communicate(timeout=60)
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:

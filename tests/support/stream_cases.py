@@ -1,18 +1,12 @@
-"""Options of `wincli.aggregate` for windows over random logs, and the order in which its results are compared."""
+"""Options of `wincli.aggregate` for windows over random logs."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
 from hypothesis import strategies as st
 
 from support.window_cases import AGGREGATES, WindowCase, output_options
-
-
-def in_order(table: pa.Table) -> pa.Table:
-    names = [name for name in ["k", "window", "_row", "u", "flag", "x", "_at", "_pos"] if name in table.column_names]
-    return table.sort_by([(name, "ascending") for name in names]).combine_chunks()
 
 
 @st.composite

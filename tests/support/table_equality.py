@@ -22,6 +22,22 @@ def same(one: pa.Table, other: pa.Table) -> bool:
     )
 
 
+_PLACE = ("kk", "k", "user", "window", "_step", "_row", "kind", "u", "flag", "x", "_at", "_pos")
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """The rows of a result by their keys and windows, whatever order they came in."""
+    names = [name for name in _PLACE if name in table.column_names]
+    return table.sort_by([(name, "ascending") for name in names]).combine_chunks()
+
+
+def check_windows(found: pa.Table, whole: pa.Table) -> None:
+    """Check that windows in any order are those of another result, whose schema they are cast to."""
+    found, whole = in_order(found.cast(whole.schema)), in_order(whole)
+    assert len(whole)
+    assert same(found, whole), difference(found, whole)
+
+
 def same_rows(one: Path, other: Path) -> bool:
     """Whether the parts in two folders hold the same windows, of the key `k` or of none."""
     tables = [ds.dataset(sorted(map(str, folder.glob("part-*.parquet")))).to_table() for folder in (one, other)]

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import wincli
 from support.event_logs import logs
 from support.strategies import examples
-from support.stream_cases import in_order, is_by_key, options_of
-from support.table_equality import difference, same
+from support.stream_cases import is_by_key, options_of
+from support.table_equality import difference, in_order, same
 from support.window_cases import MORE, WINDOWS, WindowCase
 from wincli.windowing.arguments import plan_of_call
 from wincli.windowing.dataframes.layout import Layout, layout_of, place_names

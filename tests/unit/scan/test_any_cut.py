@@ -20,8 +20,8 @@ from support.in_memory_engine import MemorySource, Result, in_one_pass, run_in_m
 from support.incremental_runs import IncrementalRuns, check_runs
 from support.keeping_operators import ASKING, KEEPER
 from support.strategies import examples
-from support.stream_cases import in_order, options_of
-from support.table_equality import difference, same
+from support.stream_cases import options_of
+from support.table_equality import difference, in_order, same
 from support.window_cases import AGGREGATES, AMOUNTS, ARRIVAL, MERGING, MORE, WINDOWS, T, WindowCase, overlaps
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import Options

@@ -13,8 +13,7 @@ import pytest
 import wincli
 from support.chained_input import as_input
 from support.in_memory_engine import MemorySource, run_in_memory
-from support.stream_cases import in_order
-from support.table_equality import difference, same
+from support.table_equality import difference, in_order, same
 from wincli.windowing.arguments import as_calls, as_options
 from wincli.windowing.engine.task import STREAM
 from wincli.windowing.errors import ConfigError

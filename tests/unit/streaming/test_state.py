@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import wincli
 from support.event_logs import logs
 from support.strategies import examples
-from support.stream_cases import in_order, options_of
-from support.table_equality import difference, same
+from support.stream_cases import options_of
+from support.table_equality import difference, in_order, same
 from support.window_cases import MORE, WindowCase
 from wincli.windowing.errors import ConfigError
 
