@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import pickle
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,16 +21,21 @@ from pyarrow import orc
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions, parse_schema
 from wincli.readers.source import FileSource
+from wincli.readers.values.types import Named
 from wincli.windowing.local_executor import LocalExecutor
 
 
-def source(*paths: Path | str, schema: str = "", **options: Any) -> FileSource:
-    given = parse_schema(schema) if schema else ()
+def source(
+    *paths: Path | str, schema: str = "", known: Sequence[Named] = (), named: Sequence[str] = (), **options: Any
+) -> FileSource:
+    given = ReadOptions(schema=parse_schema(schema) if schema else (), **options)
     with mock.patch("wincli.readers.open._SCANNED_HERE", -1):
-        opened = open_source(
-            [str(path) for path in paths], ReadOptions(schema=given, **options), LocalExecutor(pickles=True)
-        )
+        opened = open_source([str(path) for path in paths], given, LocalExecutor(pickles=True), known, named)
     return pickle.loads(pickle.dumps(opened))
+
+
+def types(opened: FileSource) -> dict[str, str]:
+    return {field.name: str(field.type) for field in opened.schema}
 
 
 @dataclass

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
-import struct
+import re
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pyarrow import fs, orc
-from pyarrow.fs import LocalFileSystem
 
 from support.readers import column, put, read_all, source
 from support.strategies import examples
@@ -25,8 +26,11 @@ from wincli.readers.files.walk import ListedFile
 from wincli.readers.formats.columnar import Footer, plan_footers
 from wincli.readers.formats.orc import column_names
 from wincli.readers.formats.split_rows import ReadRequest
+from wincli.readers.source import FileSource
 from wincli.readers.values.types import ColumnType
 from wincli.windowing.errors import InputError
+from wincli.windowing.expressions.syntax import parse_expression
+from wincli.windowing.rows.projection import Project, RowExpressions, make_projection, stored_condition
 from wincli.writers.output.sink import SCRATCH, FileSink
 
 LISTS = pa.list_(pa.int64())
@@ -221,17 +225,14 @@ def test_the_footer_of_orc_has_the_columns_by_name(tmp_path: Path) -> None:
         assert column(source(path), name) == table[name].to_pylist()
 
 
-def test_a_number_is_no_time_without_its_unit(tmp_path: Path) -> None:
-    path = put(tmp_path / "x.orc", {"t": [1_500_000_000]})
-    assert column(source(path, schema="t:timestamp(unix)"), "t") == [dt.datetime(2017, 7, 14, 2, 40, tzinfo=dt.UTC)]
-
-
 def test_times_without_zone_are_wall_clocks_and_those_with_one_instants(tmp_path: Path) -> None:
     moment = dt.datetime(2020, 3, 29, 2, 30, 0, 5)
     zoned = pa.array([moment], pa.timestamp("us", "America/New_York"))
-    opened = source(put(tmp_path / "x.orc", {"t": pa.array([moment], pa.timestamp("us")), "z": zoned}))
-    assert opened.schema.types == [pa.timestamp("ns"), pa.timestamp("ns", "UTC")]
-    assert read_all(opened).rows == [{"t": moment, "z": moment.replace(tzinfo=dt.UTC)}]
+    naive = pa.array([moment], pa.timestamp("us"))
+    opened = source(put(tmp_path / "x.orc", {"t": naive, "z": zoned, "n": [1_500_000_000]}), schema="n:timestamp(unix)")
+    assert opened.schema.types == [pa.timestamp("ns"), pa.timestamp("ns", "UTC"), pa.timestamp("us", "UTC")]
+    of_number = dt.datetime(2017, 7, 14, 2, 40, tzinfo=dt.UTC)
+    assert read_all(opened).rows == [{"t": moment, "z": moment.replace(tzinfo=dt.UTC), "n": of_number}]
 
 
 @pytest.mark.parametrize("moment", [dt.datetime(9999, 12, 31), dt.datetime(1, 1, 1), dt.datetime(1677, 9, 1)])
@@ -285,144 +286,121 @@ def test_orc_whose_footer_contradicts_itself_is_damaged(tmp_path: Path, monkeypa
         source(path)
 
 
-# Footers of Parquet are messages of Thrift's compact protocol. A message: by the number of a field its type and its
-# value, which is a number, bytes or a message; of a list it is the type of items and these.
+def lie(path: Path, told: Callable[[pq.FileMetaData], int], new: int) -> None:
+    """Let the footer of a file of Parquet say another number; both are varints of Thrift with three bytes."""
 
-Message = dict[int, tuple[int, Any]]
-STRUCT, LIST, BINARY = 12, 9, 8
-NUM_ROWS, ROW_GROUPS = 3, 4  # of a file
-COLUMNS, GROUP_ROWS = 1, 3  # of a row group
-COLUMN_META, NUM_VALUES = 3, 5  # of a column of a row group, and of its metadata
+    def varint(value: int) -> bytes:
+        return bytes([value << 1 & 0x7F | 0x80, value >> 6 & 0x7F | 0x80, value >> 13 & 0x7F])
 
-
-def edit(path: Path, change: Callable[[Message], object]) -> None:
-    """Let the footer of a file say something else."""
     content = path.read_bytes()
-    size = struct.unpack("<I", content[-8:-4])[0]
-    footer, _ = message_at(content[-8 - size : -8], 0)
-    change(footer)
-    written = as_message(footer)
-    path.write_bytes(content[: -8 - size] + written + struct.pack("<I", len(written)) + b"PAR1")
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    old = varint(told(pq.read_metadata(path)))
+    for place in (found.start() for found in re.finditer(re.escape(old), content) if found.start() > footer):
+        path.write_bytes(content[:place] + varint(new) + content[place + len(old) :])
+        if told(pq.read_metadata(path)) == new:
+            return
+    pytest.fail("the footer does not hold that number")
 
 
-def number_at(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte, at = data[at], at + 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
-
-
-def as_number(value: int) -> bytes:
-    found = bytearray()
-    while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*found, value])
-
-
-def message_at(data: bytes, at: int) -> tuple[Message, int]:
-    fields: Message = {}
-    number = 0
-    while kind := data[at] & 15:
-        step = data[at] >> 4
-        at += 1
-        assert step, "fields of footers are close to each other"
-        number += step
-        value, at = value_at(kind, data, at)
-        fields[number] = kind, value
-    return fields, at + 1
-
-
-def value_at(kind: int, data: bytes, at: int) -> tuple[Any, int]:
-    if kind in (1, 2):
-        return kind == 1, at
-    if kind == STRUCT:
-        return message_at(data, at)
-    if kind == BINARY:
-        size, at = number_at(data, at)
-        return data[at : at + size], at + size
-    if kind != LIST:
-        value, at = number_at(data, at)
-        return value >> 1 ^ -(value & 1), at
-    size, of = data[at] >> 4, data[at] & 15
-    at += 1
-    if size == 15:
-        size, at = number_at(data, at)
-    items = []
-    for _ in range(size):
-        item, at = value_at(of, data, at)
-        items.append(item)
-    return (of, items), at
-
-
-def as_message(message: Message) -> bytes:
-    found, before = bytearray(), 0
-    for number in sorted(message):
-        kind, value = message[number]
-        kind = (1 if value else 2) if kind in (1, 2) else kind
-        found += bytes([number - before << 4 | kind]) + as_value(kind, value)
-        before = number
-    return bytes(found) + b"\0"
-
-
-def as_value(kind: int, value: Any) -> bytes:
-    if kind in (1, 2):
-        return b""
-    if kind == STRUCT:
-        return as_message(value)
-    if kind == BINARY:
-        return as_number(len(value)) + value
-    if kind != LIST:
-        return as_number(value << 1 ^ value >> 63)
-    of, items = value
-    head = bytes([len(items) << 4 | of]) if len(items) < 15 else bytes([0xF0 | of]) + as_number(len(items))
-    return head + b"".join(as_value(of, item) for item in items)
-
-
-def less(message: Message, field: int) -> None:
-    kind, value = message[field]
-    message[field] = kind, value - 1
-
-
-def groups_of(footer: Message) -> list[Message]:
-    return footer[ROW_GROUPS][1][1]  # type: ignore[no-any-return]
-
-
-CHANGES: dict[str, Callable[[Message], object]] = {
-    "fewer in the file": lambda footer: less(footer, NUM_ROWS),
-    "fewer in a group": lambda footer: less(groups_of(footer)[-1], GROUP_ROWS),
-    "fewer in both": lambda footer: (less(footer, NUM_ROWS), less(groups_of(footer)[-1], GROUP_ROWS)),
-    "fewer in a column": lambda footer: less(groups_of(footer)[-1][COLUMNS][1][1][-1][COLUMN_META][1], NUM_VALUES),
-    "group left out": lambda footer: groups_of(footer).pop(),
-    "group twice": lambda footer: groups_of(footer).__setitem__(1, groups_of(footer)[0]),
+GROUP = 10_000
+LIES: dict[str, Callable[[pq.FileMetaData], int]] = {
+    "file": lambda footer: footer.num_rows,
+    "group": lambda footer: footer.row_group(1).num_rows,
+    "column": lambda footer: footer.row_group(1).column(footer.num_columns - 1).num_values,
+    "begin": lambda footer: footer.row_group(1).column(footer.num_columns - 1).data_page_offset,
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("lies", ["file", "group", "file group", "column", "begin"])
 @pytest.mark.parametrize("nested", [False, True])
-def test_parquet_whose_footer_contradicts_itself_is_damaged(tmp_path: Path, change: str, nested: bool) -> None:
-    columns = {"items": [[1, 2]] * 20} if nested else {}
-    path = put(tmp_path / "a.parquet", {**columns, "n": range(20)}, row_group_size=10)
-    edit(path, lambda _: None)
-    assert len(read_all(source(path)).rows) == 20
-    edit(path, CHANGES[change])
-    with pytest.raises(InputError, match=r"a.parquet is damaged: .*, and "):
+def test_parquet_whose_footer_contradicts_itself_is_damaged(tmp_path: Path, lies: str, nested: bool) -> None:
+    columns: dict[str, Any] = {"items": [[]] * 2 * GROUP} if nested else {}
+    path = put(tmp_path / "a.parquet", {**columns, "n": range(2 * GROUP)}, use_dictionary=False, row_group_size=GROUP)
+    assert len(read_all(source(path)).rows) == 2 * GROUP
+    footer = pq.read_metadata(path)
+    first = footer.row_group(0).column(footer.num_columns - 1).data_page_offset
+    for each in lies.split():
+        lie(path, LIES[each], first if each == "begin" else LIES[each](footer) - 1)
+    why = "its footer names a row group twice, and so its rows" if lies == "begin" else ".*, and "
+    with pytest.raises(InputError, match=f"a.parquet is damaged: {why}"):
         source(path)
+
+
+# A condition that Parquet statistics rule out is not read: the positions of the other rows are what they were
+
+
+ROWS, STEP = 10_000, 1_000
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    random = np.random.default_rng(1)
+    table = pa.table(
+        {
+            "ts": np.arange(ROWS),
+            "name": [f"n{i // STEP}" for i in range(ROWS)],
+            "x": random.random(ROWS),
+            "sparse": pa.array([i if i < STEP else None for i in range(ROWS)], pa.int64()),
+        }
+    )
+    put(tmp_path / "log.parquet", table, row_group_size=STEP)
+    return tmp_path
+
+
+def source_of(folder: Path, where: str) -> FileSource:
+    opened = source(folder)
+    projection = make_projection(opened.schema, RowExpressions((), parse_expression(where)))
+    return opened.with_steps([Project(projection, (), stored_condition(projection))])
+
+
+@pytest.mark.parametrize(
+    ("where", "groups"),
+    [
+        ("ts BETWEEN 2500 AND 3500", 2),
+        ("ts < 0", 0),
+        ("name = 'n7'", 1),
+        ("ts >= 9000 OR ts < 1000", 2),
+        ("sparse IS NOT NULL", 1),
+        ("ts > 8999 AND x > 2", 1),  # NaN is above all numbers, and statistics do not tell of it
+        ("x > 0.5", 10),
+        ("ts % 2 = 0", 10),
+        ("CAST(name AS INT) > 1", 10),  # it fails for each row, and that must be told
+    ],
+)
+def test_row_groups_without_such_rows_are_not_read(folder: Path, where: str, groups: int) -> None:
+    opened = source_of(folder, where)
+    (split,) = opened.splits
+    batch = opened.read(split, ["ts", "x"])
+    assert len(batch.pos) == groups * STEP
+    assert batch.skipped == ROWS - groups * STEP
+    assert batch.pos.tolist() == batch.rows["ts"].to_pylist()
+    (step,) = opened.steps
+    plain = opened.with_steps([replace(step, condition=None)]).read(split, ["ts", "x"])
+    kept = [batch.pos if batch.kept is None else batch.pos[batch.kept] for batch in (batch, plain)]
+    assert kept[0].tolist() == kept[1].tolist()
+
+
+def test_the_bytes_of_other_row_groups_and_columns_stay_on_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[list[int], Any]] = []
+    read = pq.ParquetFile.read_row_groups
+
+    def noting(self: pq.ParquetFile, numbers: list[int], **options: Any) -> pa.Table:
+        asked.append((numbers, sorted(options["columns"])))
+        return read(self, numbers, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_groups", noting)
+    opened = source_of(folder, "ts BETWEEN 2500 AND 3500")
+    opened.read(opened.splits[0], ["x"])
+    assert asked == [([2, 3], ["ts", "x"])]
 
 
 # Footers of many files: in threads where they are waited for, in this thread else, and in order in both
 
 
 MANY = [
-    ListedFile(
-        Located(LocalFileSystem(), f"/log/{number}.parquet", f"/log/{number}.parquet"), 10, None, f"{number}.parquet"
-    )
+    ListedFile(Located(fs.LocalFileSystem(), f"/log/{number}.parquet", f"/log/{number}.parquet"), 10, None, f"{number}")
     for number in range(300)
 ]
-FOOTER = pa.schema([("x", pa.int64())])
 
 
 class Disk:
@@ -437,19 +415,16 @@ class Disk:
         number = int(place.shown.rpartition("/")[2].removesuffix(".parquet"))
         if number == self.bad:
             raise InputError(f"{place.shown} is broken")
-        return Footer(FOOTER, ((number + 1, 8 * number),))
+        return Footer(pa.schema([("x", pa.int64())]), ((number + 1, 8 * number),))
 
 
-def test_files_that_are_waited_for_are_read_in_threads_with_the_same_splits() -> None:
+def test_files_that_are_waited_for_are_read_in_threads_with_the_same_splits_and_errors() -> None:
     slow, fast = Disk(0.002), Disk(0)
     plans = [plan_footers(MANY, 1 << 20, disk.footer) for disk in (slow, fast)]
     assert len(slow.threads) > 1
     assert list(plans[0].splits) == list(plans[1].splits)
     assert [split.rows for split in plans[0].splits] == list(range(1, 301))
-
-
-@pytest.mark.parametrize("bad", [0, 3, 250])
-@pytest.mark.parametrize("wait", [0, 0.002])
-def test_a_footer_that_fails_names_its_file(wait: float, bad: int) -> None:
-    with pytest.raises(InputError, match=f"/log/{bad}.parquet is broken"):
-        plan_footers(MANY, 1 << 20, Disk(wait, bad).footer)
+    for bad in (0, 3, 250):
+        for wait in (0, 0.002):
+            with pytest.raises(InputError, match=f"/log/{bad}.parquet is broken"):
+                plan_footers(MANY, 1 << 20, Disk(wait, bad).footer)

@@ -39,20 +39,17 @@ def test_files_that_clash_are_both_named(tmp_path: Path, form: str) -> None:
 
 
 @FORMS
-def test_only_requested_columns_are_read_in_the_requested_order(tmp_path: Path, form: str) -> None:
-    opened = source(put(tmp_path / f"x.{form}", {"a": [1], "b": [2], "c": [3]}))
-    assert opened.read(opened.splits[0], ["c", "a"]).rows.to_pydict() == {"c": [3], "a": [1]}
-    batch = opened.read(opened.splits[0], [])
-    assert batch.pos.tolist() == [0]
-    assert batch.rows.num_columns == 0
-
-
-@FORMS
-def test_text_columns_are_dictionary_encoded_on_request(tmp_path: Path, form: str) -> None:
-    opened = source(put(tmp_path / f"x.{form}", {"a": ["x", "y", "x"], "b": [1, 2, 3]}))
-    rows = opened.read(opened.splits[0], ["b", "a"], dictionary=["a", "b"]).rows
+def test_only_requested_columns_are_read_in_their_order_and_texts_as_dictionaries_on_request(
+    tmp_path: Path, form: str
+) -> None:
+    opened = source(put(tmp_path / f"x.{form}", {"a": ["x", "y", "x"], "b": [1, 2, 3], "c": [4, 5, 6]}))
+    (split,) = opened.splits
+    assert opened.read(split, ["c", "a"]).rows.to_pydict() == {"c": [4, 5, 6], "a": ["x", "y", "x"]}
+    rows = opened.read(split, ["b", "a"], dictionary=["a", "b"]).rows
     assert rows.schema.types == [pa.int64(), pa.dictionary(pa.int32(), pa.string())]
     assert rows["a"].to_pylist() == ["x", "y", "x"]
+    batch = opened.read(split, [])
+    assert (batch.pos.tolist(), batch.rows.num_columns) == ([0, 1, 2], 0)
 
 
 @FORMS

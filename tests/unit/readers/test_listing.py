@@ -31,32 +31,22 @@ def test_a_folder_is_read_recursively_by_path_without_hidden_names(tmp_path: Pat
 def test_paths_are_shown_as_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "in/x.csv")
     monkeypatch.chdir(tmp_path)
-    assert shown("in/") == ["in/x.csv"]
-    assert shown("in/*.csv") == ["in/x.csv"]
-    assert shown("in/x.csv") == ["in/x.csv"]
-    assert shown("*/x.csv") == ["in/x.csv"]
-    assert shown(f"file://{tmp_path}/in") == [f"file://{tmp_path}/in/x.csv"]
-    assert shown(f"file://{tmp_path}/*/x.csv") == [f"file://{tmp_path}/in/x.csv"]
-
-
-def test_a_file_named_twice_is_read_once(tmp_path: Path) -> None:
-    write(tmp_path / "x.csv")
-    assert column(source(tmp_path, tmp_path / "x.csv", tmp_path / "*.csv"), "a") == [1]
+    for path in ("in/", "in/*.csv", "in/x.csv", "*/x.csv"):
+        assert shown(path) == ["in/x.csv"]
+        assert shown(f"file://{tmp_path}/{path}") == [f"file://{tmp_path}/in/x.csv"]
 
 
 def test_globs_match_names_folders_and_depths(tmp_path: Path) -> None:
-    for name in ("d1/x.csv", "d1/deep/y.csv", "d2/x.csv", "e/x.csv", "d1/_z.csv"):
+    for name in ("d1/x.csv", "d1/deep/y.csv", "d2/x.csv", "e/x.csv", "d1/_z.csv", "e/x[1].csv"):
         write(tmp_path / name)
-    ends = lambda pattern: [path.removeprefix(f"{tmp_path}/") for path in shown(tmp_path / pattern)]  # noqa: E731
-    assert ends("d*") == ["d1/deep/y.csv", "d1/x.csv", "d2/x.csv"]
-    assert ends("d[12]/x.csv") == ["d1/x.csv", "d2/x.csv"]
-    assert ends("**/?.csv") == ["d1/deep/y.csv", "d1/x.csv", "d2/x.csv", "e/x.csv"]
-    assert ends("d1/_*.csv") == ["d1/_z.csv"]
-
-
-def test_a_name_with_brackets_is_a_name_first(tmp_path: Path) -> None:
-    write(tmp_path / "x[1].csv")
-    assert len(shown(tmp_path / "x[1].csv")) == 1
+    for pattern, found in {
+        "d*": "d1/deep/y.csv d1/x.csv d2/x.csv",
+        "d[12]/x.csv": "d1/x.csv d2/x.csv",
+        "**/?.csv": "d1/deep/y.csv d1/x.csv d2/x.csv e/x.csv",
+        "d1/_*.csv": "d1/_z.csv",
+        "e/x[1].csv": "e/x[1].csv",  # what is there is a name first
+    }.items():
+        assert [path.removeprefix(f"{tmp_path}/") for path in shown(tmp_path / pattern)] == found.split()
 
 
 def test_files_in_order_of_their_times(tmp_path: Path) -> None:
@@ -80,6 +70,13 @@ def test_folders_of_hive_are_columns(tmp_path: Path) -> None:
         (3, dt.date(2026, 11, 2), 8, None),
     ]
     assert column(source(tmp_path / "in", schema="n:string"), "n") == ["07", "07", "8"]
+
+
+@pytest.mark.parametrize("value", ["+5", "1" * 19])
+def test_folders_of_numbers_with_a_plus_or_of_many_digits_are_text(tmp_path: Path, value: str) -> None:
+    for folder in ("k=1", f"k={value}"):
+        write(tmp_path / folder / "a.csv")
+    assert sorted(column(source(tmp_path), "k")) == sorted(["1", value])
 
 
 def test_a_folder_wins_over_a_column_of_its_name_and_a_glob_keeps_it(tmp_path: Path) -> None:
@@ -117,16 +114,22 @@ def test_paths_that_hold_nothing(tmp_path: Path, path: str, message: str) -> Non
     assert str(caught.value) == message.format(tmp=tmp_path)
 
 
-def test_format_is_inferred_from_the_file_name(tmp_path: Path) -> None:
-    write(tmp_path / "1/x.TSV", "a\tb\n1\t2\n")
-    assert column(source(tmp_path / "1"), "b") == [2]
-    write(tmp_path / "2/x.json", '{"a":1}\n')
-    assert column(source(tmp_path / "2"), "a") == [1]
-    write(tmp_path / "3/log", "a;b\n1;2\n")
-    assert column(source(tmp_path / "3", format="csv", delimiter=";"), "b") == [2]
-    (tmp_path / "4").mkdir()
-    pq.write_table(pa.table({"a": [1]}), tmp_path / "4/x.pq")
-    assert column(source(tmp_path / "4"), "a") == [1]
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        ("x.TSV", "a\tb\n1\t2\n", {}),
+        ("x.json", '{"b":2}\n', {}),
+        ("log", "a;b\n1;2\n", {"format": "csv", "delimiter": ";"}),
+    ],
+)
+def test_format_is_inferred_from_the_file_name(tmp_path: Path, name: str, text: str, options: dict[str, str]) -> None:
+    write(tmp_path / name, text)
+    assert column(source(tmp_path, **options), "b") == [2]
+
+
+def test_a_file_of_parquet_may_be_called_pq(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "x.pq")
+    assert column(source(tmp_path), "a") == [1]
 
 
 def test_formats_that_are_mixed_or_unknown_name_the_files_and_the_flag(tmp_path: Path) -> None:
@@ -149,9 +152,6 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
     opened = source(tmp_path)
     with pytest.raises(InputError, match="no file has a column 'amuont'; did you mean 'amount'"):
         opened.read(opened.splits[0], ["amuont"])
-
-
-def test_a_path_that_is_no_address(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nonsense://x is no address that can be read"):
         source("nonsense://x")
 

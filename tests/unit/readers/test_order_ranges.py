@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -10,25 +9,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from support.readers import put, source
+from support.strategies import examples
 from wincli.cli.run.late_rows import has_current_late_rows
-from wincli.readers.open import open_source
-from wincli.readers.options import ReadOptions
 from wincli.readers.order_ranges import OrderRange, SourceRange, count_before, merge
-from wincli.readers.source import FileSource
 from wincli.windowing.engine.task import pack
 from wincli.windowing.errors import InputError
-from wincli.windowing.local_executor import LocalExecutor
 from wincli.windowing.rows.projection import RowExpressions
 from wincli.writers.state.unit_record import BorrowedRows, UnitRecord
 
-
-def opened(*paths: Path, **options: Any) -> FileSource:
-    return open_source([str(path) for path in paths], ReadOptions(**options), LocalExecutor())
+PLAIN = RowExpressions()
+TIMES = st.integers(0, 6) | st.none()
+ROWS = st.lists(st.tuples(TIMES, st.sampled_from("abc") | st.none()), min_size=1, max_size=20)
 
 
 def bound(*values: Any, names: Sequence[str] = ("t", "s")) -> pa.Table:
@@ -36,45 +32,16 @@ def bound(*values: Any, names: Sequence[str] = ("t", "s")) -> pa.Table:
     return pa.table({name: [value] for name, value in zip(names, values, strict=False)})
 
 
-def read(source: Any, *columns: str) -> list[tuple[Any, ...]]:
+def read(opened: Any, *columns: str) -> list[tuple[Any, ...]]:
     """Positions and values of all rows of a source, split by split."""
     rows = []
-    for split in source.splits:
-        batch = source.read(split, columns)
+    for split in opened.splits:
+        batch = opened.read(split, columns)
         rows += list(zip(batch.pos.tolist(), *(batch.rows[name].to_pylist() for name in columns), strict=True))
     return rows
 
 
-PLAIN = RowExpressions()
-TIMES = st.integers(0, 6) | st.none()
-ROWS = st.lists(st.tuples(TIMES, st.sampled_from("abc") | st.none()), min_size=1, max_size=20)
-
-
-@given(ROWS, st.lists(st.tuples(st.integers(0, 6), st.sampled_from("abc")), max_size=4), st.integers(1, 5))
-def test_shares_that_follow_each_other_hold_each_row_once(
-    rows: list[tuple[int | None, str | None]], at: list[tuple[int, str]], group: int
-) -> None:
-    bounds = sorted(at)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "a.parquet")
-        log = pa.table({"t": [t for t, _ in rows], "s": pa.array([s for _, s in rows], pa.string())})
-        pq.write_table(log.cast(pa.schema([("t", pa.int64()), ("s", pa.string())])), path, row_group_size=group)
-        source = opened(path)
-        edges: list[pa.Table | None] = [None, *(bound(*each) for each in bounds), None]
-        ranges = [OrderRange(after, before) for after, before in pairwise(edges)]
-        shares = [merge([SourceRange(source, 0, each)], PLAIN) for each in ranges]
-        found = [read(share, "t", "s") for share in shares]
-        told = [count_before(source, edges[1:-1], split) for split in source.splits] if bounds else []
-    assert sorted(row for share in found for row in share) == sorted((i, *row) for i, row in enumerate(rows))
-    for i, row in enumerate(rows):
-        place = sum(not _is_behind(row, each) for each in bounds)
-        here = next(n for n, share in enumerate(found) if (i, *row) in share)
-        assert here == place
-    for n, each in enumerate(bounds):
-        assert sum(counts[n] for counts in told) == sum(_is_behind(row, each) for row in rows)
-
-
-def _is_behind(row: tuple[int | None, str | None], other: tuple[int, str]) -> bool:
+def is_behind(row: tuple[int | None, str | None], other: tuple[int, str]) -> bool:
     """Whether a row sorts before a place; a null is before nothing."""
     for value, limit in zip(row, other, strict=True):
         if value is None or value > limit:  # type: ignore[operator]
@@ -84,10 +51,33 @@ def _is_behind(row: tuple[int | None, str | None], other: tuple[int, str]) -> bo
     return False
 
 
+@examples(100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ROWS, st.lists(st.tuples(st.integers(0, 6), st.sampled_from("abc")), max_size=4), st.integers(1, 5))
+def test_shares_that_follow_each_other_hold_each_row_once(
+    tmp_path: Path, rows: list[tuple[int | None, str | None]], at: list[tuple[int, str]], group: int
+) -> None:
+    bounds = sorted(at)
+    log = {"t": pa.array([t for t, _ in rows], pa.int64()), "s": pa.array([s for _, s in rows], pa.string())}
+    opened = source(put(tmp_path / "a.parquet", log, row_group_size=group))
+    edges: list[pa.Table | None] = [None, *(bound(*each) for each in bounds), None]
+    ranges = [OrderRange(after, before) for after, before in pairwise(edges)]
+    found = [read(merge([SourceRange(opened, 0, each)], PLAIN), "t", "s") for each in ranges]
+    places = [sum(not is_behind(row, each) for each in bounds) for row in rows]
+    numbered = [(i, *row) for i, row in enumerate(rows)]
+    assert found == [
+        [row for row, place in zip(numbered, places, strict=True) if place == n] for n in range(len(found))
+    ]
+    if bounds:
+        told = [count_before(opened, edges[1:-1], split) for split in opened.splits]  # type: ignore[arg-type]
+        assert [sum(each) for each in zip(*told, strict=True)] == [
+            sum(is_behind(row, b) for row in rows) for b in bounds
+        ]
+
+
 def test_shares_of_two_inputs_are_one_source(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("t,u\n1,x\n5,y\n")
     (tmp_path / "a.csv").write_text("t,u,v\n4,z,0.5\n9,z,1.5\nodd,z,2.5\n", "utf-8")
-    own, late = opened(tmp_path / "b.csv"), opened(tmp_path / "a.csv", schema=(("t", "int64"),))
+    own, late = source(tmp_path / "b.csv"), source(tmp_path / "a.csv", schema="t:int64")
     between = OrderRange(bound(1, names="t"), bound(5, names="t"))
     joint = merge([SourceRange(own), SourceRange(late, 1000, between)], PLAIN)
     assert [Path(file.path).name for file in joint.files] == ["b.csv", "a.csv"]
@@ -103,17 +93,16 @@ def test_shares_of_two_inputs_are_one_source(tmp_path: Path) -> None:
 
 
 def test_keys_come_as_dictionaries_also_where_they_order_the_rows(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"s": ["a", "b", "c"]}), tmp_path / "a.parquet")
-    share = merge([SourceRange(opened(tmp_path / "a.parquet"), 0, OrderRange(bound("b", names="s")))], PLAIN)
+    opened = source(put(tmp_path / "a.parquet", {"s": ["a", "b", "c"]}))
+    share = merge([SourceRange(opened, 0, OrderRange(bound("b", names="s")))], PLAIN)
     rows = share.read(share.splits[0], ["s"], ["s"]).rows
     assert (rows.schema.field("s").type, rows["s"].to_pylist()) == (pa.dictionary(pa.int32(), pa.string()), ["b", "c"])
 
 
 def test_inputs_that_do_not_fit_together_are_an_error(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"s": ["a"]}), tmp_path / "a.parquet")
-    pq.write_table(pa.table({"s": [True]}), tmp_path / "b.parquet")
+    own, late = (source(put(tmp_path / f"{i}.parquet", {"s": [value]})) for i, value in enumerate(("a", True)))
     with pytest.raises(InputError, match="column 's' is"):
-        merge([SourceRange(opened(tmp_path / "a.parquet")), SourceRange(opened(tmp_path / "b.parquet"))], PLAIN)
+        merge([SourceRange(own), SourceRange(late)], PLAIN)
 
 
 def test_a_unit_is_settled_while_those_that_took_its_rows_are_those_that_it_names() -> None:
@@ -126,9 +115,10 @@ def test_a_unit_is_settled_while_those_that_took_its_rows_are_those_that_it_name
         return UnitRecord(f"d{n}", n, None, None, None, (), (), (), *texts, {}, {}, "", None, {}, lent, loans)
 
     state: Any = Fake()
-    state.records = (unit(1, (), "d3"), unit(2), unit(3, ("d1",)))
-    assert [has_current_late_rows(state, record) for record in state.records] == [True, True, True]
-    state.records = (unit(1), unit(2, (), "d3"), unit(3, ("d1",)))
-    assert [has_current_late_rows(state, record) for record in state.records] == [True, True, False]
-    state.records = (unit(1, (), "d3"), unit(2), unit(3))
-    assert not has_current_late_rows(state, state.records[2])
+    for records, settled in (
+        ((unit(1, (), "d3"), unit(2), unit(3, ("d1",))), [True, True, True]),
+        ((unit(1), unit(2, (), "d3"), unit(3, ("d1",))), [True, True, False]),
+        ((unit(1, (), "d3"), unit(2), unit(3)), [True, True, False]),
+    ):
+        state.records = records
+        assert [has_current_late_rows(state, record) for record in records] == settled

@@ -19,21 +19,17 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, StringType
 
 from support.iceberg_catalog import Lake
+from support.readers import read_all, source
 from wincli.readers.files.file import Located
 from wincli.readers.files.listing import NoFilesError, list_files, list_folders
 from wincli.readers.files.walk import spot_at, walk
-from wincli.readers.open import open_source
-from wincli.readers.options import ReadOptions
 from wincli.windowing.errors import ConfigError, InputError
-from wincli.windowing.local_executor import LocalExecutor
 
 DAYS = (dt.date(2026, 11, 1), dt.date(2026, 11, 2))
 
 
 def rows_of(*paths: str, **options: Any) -> list[dict[str, Any]]:
-    source = open_source(paths, ReadOptions(**options), LocalExecutor())
-    found = [source.read(split, source.schema.names).rows for split in source.splits]
-    return pa.concat_tables(found).to_pylist()
+    return read_all(source(*paths, **options)).rows
 
 
 def rows(first: int, **more: Any) -> pa.Table:
@@ -76,18 +72,19 @@ def path(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue(request.param))
 
 
-def test_newest_version_has_all_rows_and_columns(path: str) -> None:
+def numbers(*paths: str, **options: Any) -> list[int]:
+    """The values of column ``a``, sorted: files have names by chance."""
+    return sorted(row["a"] for row in rows_of(*paths, **options))
+
+
+def test_newest_version_has_all_rows_and_columns_by_path_of_file(path: str) -> None:
     found = sorted(rows_of(path), key=lambda row: row["a"])
     assert [row["a"] for row in found] == [1, 2, 3, 11, 12, 13]
     assert found[1] == {"a": 2, "n": None, "day": DAYS[0], "k": "y z/%"}
     assert found[5] == {"a": 13, "n": 3.5, "day": DAYS[1], "k": None}
-
-
-def test_rows_arrive_by_path_of_file_and_then_by_row(path: str) -> None:
     files = list_files([path]).files
     assert [file.place.path for file in files] == sorted(file.place.path for file in files)
-    source = open_source([path], ReadOptions(), LocalExecutor())
-    assert [split.base for split in source.splits] == list(range(6))
+    assert [split.base for split in source(path).splits] == list(range(6))
 
 
 def test_partition_is_read_as_a_folder_is(path: str) -> None:
@@ -98,9 +95,11 @@ def test_partition_is_read_as_a_folder_is(path: str) -> None:
     assert set(list_folders(path)) == {
         *("day=2026-11-01", "day=2026-11-02", "k=x", "k=y z%2F%25", "k=__HIVE_DEFAULT_PARTITION__")
     }
-    assert sorted(row["a"] for row in rows_of(f"{path}/day=2026-11-02/k=__HIVE_DEFAULT_PARTITION__")) == [3, 13]
+    assert numbers(f"{path}/day=2026-11-02/k=__HIVE_DEFAULT_PARTITION__") == [3, 13]
     with pytest.raises(NoFilesError, match="no rows"):
         rows_of(f"{path}/day=1999-01-01")
+    with pytest.raises(InputError, match=r"partitioned by (day and k, and not by 'a'|a, beside others)"):
+        rows_of(f"{path}/a=1")
 
 
 # Delta
@@ -115,34 +114,22 @@ def change_log(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     log.write_text("\n".join(map(json.dumps, lines)))
 
 
-@pytest.mark.parametrize("options", [{"version": "0"}, {"version": "0", "format": "delta"}])
-def test_former_version_has_its_rows_and_columns(delta: str, options: dict[str, Any]) -> None:
-    found = rows_of(delta, **options)
-    assert sorted(row["a"] for row in found) == [1, 2, 3]
-    assert "n" not in found[0]
-
-
-def test_version_by_time_is_the_newest_that_was_there_then(delta: str) -> None:
+def test_former_version_is_named_by_number_or_time(delta: str) -> None:
     for version, day in enumerate((1, 5)):
         at = dt.datetime(2026, 1, day, tzinfo=dt.UTC).timestamp()
         os.utime(Path(delta) / "_delta_log" / f"{version:020}.json", (at, at))
-    assert len(rows_of(delta, version="2026-01-01")) == 3
-    assert len(rows_of(delta, version="2026-01-05T01:59:59+02:00")) == 3
+    for version in ("0", "2026-01-01", "2026-01-05T01:59:59+02:00"):
+        assert numbers(delta, version=version) == [1, 2, 3]
+    assert numbers(delta, version="0", format="delta") == [1, 2, 3]
+    assert "n" not in rows_of(delta, version="0")[0]
     assert len(rows_of(delta, version="2026-01-05")) == 6
-    with pytest.raises(InputError, match=r"has no version at 2025-12-31; its first is of 2026-01-01T00:00:00\+00:00"):
-        rows_of(delta, version="2025-12-31")
-
-
-@pytest.mark.parametrize(
-    ("version", "error", "text"),
-    [
+    for named, error, text in (
+        ("2025-12-31", InputError, r"no version at 2025-12-31; its first is of 2026-01-01T00:00:00\+00:00"),
         ("7", InputError, "has no version 7; its newest is 1"),
         ("soon", ConfigError, "'soon' names no version of .*in"),
-    ],
-)
-def test_version_that_is_not_there(delta: str, version: str, error: type[Exception], text: str) -> None:
-    with pytest.raises(error, match=text):
-        rows_of(delta, version=version)
+    ):
+        with pytest.raises(error, match=text):
+            rows_of(delta, version=named)
 
 
 def test_files_of_a_table_that_are_named_one_by_one_have_its_partitions(tmp_path: Path) -> None:
@@ -208,11 +195,6 @@ def test_tables_whose_files_do_not_hold_their_rows_are_refused(
         rows_of(str(tmp_path / "in"))
 
 
-def test_column_that_no_partition_is_of_is_refused_in_a_path(delta: str) -> None:
-    with pytest.raises(InputError, match="is partitioned by day and k, and not by 'a'"):
-        rows_of(f"{delta}/a=1")
-
-
 @pytest.mark.parametrize("path", ["lake", "lak*", "lake/*"])
 def test_table_below_a_folder_is_not_read_file_by_file(delta: str, path: str, tmp_path: Path) -> None:
     (tmp_path / "lake").mkdir()
@@ -237,7 +219,7 @@ def test_tables_with_a_column_of_two_types_have_it_in_the_wider_one(tmp_path: Pa
     paths = [str(tmp_path / name) for name in ("wide", "narrow")]
     for path, kind, number in zip(paths, (pa.int64(), pa.int32()), (1 << 40, 1), strict=True):
         write_deltalake(path, pa.table({"a": pa.array([number], kind)}))
-    assert sorted(row["a"] for row in rows_of(*paths)) == [1, 1 << 40]
+    assert numbers(*paths) == [1, 1 << 40]
 
 
 # Iceberg
@@ -249,9 +231,8 @@ def test_former_snapshot_by_number_time_branch_and_tag(lake: Lake, iceberg: str)
     table.manage_snapshots().create_tag(first.snapshot_id, "first").commit()
     time = dt.datetime.fromtimestamp(first.timestamp_ms / 1000, dt.UTC)
     for version in (str(first.snapshot_id), time.isoformat(), time.replace(tzinfo=None).isoformat(), "first"):
-        found = rows_of(iceberg, version=version)
-        assert sorted(row["a"] for row in found) == [1, 2, 3]
-        assert "n" not in found[0]
+        assert numbers(iceberg, version=version) == [1, 2, 3]
+        assert "n" not in rows_of(iceberg, version=version)[0]
     assert len(rows_of(iceberg, version="main")) == 6
     for version, error, says in (
         ("12345", InputError, "has no snapshot 12345; it has"),
@@ -262,28 +243,24 @@ def test_former_snapshot_by_number_time_branch_and_tag(lake: Lake, iceberg: str)
             rows_of(iceberg, version=version)
 
 
-def test_column_with_a_new_name_is_read_by_its_id(lake: Lake, iceberg: str) -> None:
-    first = str(lake.table("events").history()[0].snapshot_id)
-    with lake.table("events").update_schema() as update:
+def test_columns_are_known_by_their_ids(lake: Lake, iceberg: str) -> None:
+    table = lake.table("events")
+    first = str(table.history()[0].snapshot_id)
+    with table.update_schema() as update:
         update.rename_column("a", "b").rename_column("n", "a").rename_column("day", "date")
-    lake.table("events").append(pa.table({"b": [21], "date": [DAYS[0]], "k": ["x"], "a": [9.5]}))
+    table.append(pa.table({"b": [21], "date": [DAYS[0]], "k": ["x"], "a": [9.5]}))
     found = sorted(rows_of(iceberg), key=lambda row: row["b"])
-    assert [(row["b"], row["a"]) for row in found] == [
-        *((1, None), (2, None), (3, None)),
-        *((11, 1.5), (12, 2.5), (13, 3.5), (21, 9.5)),
-    ]
+    numbered = [(1, None), (2, None), (3, None), (11, 1.5), (12, 2.5), (13, 3.5), (21, 9.5)]
+    assert [(row["b"], row["a"]) for row in found] == numbered
     assert {row["date"] for row in found} == set(DAYS)
     former = sorted(rows_of(iceberg, version=first), key=lambda row: row["a"])
     assert [row["day"] for row in former] == [DAYS[0], DAYS[0], DAYS[1]]
-
-
-def test_column_that_was_deleted_and_made_anew_is_another(lake: Lake, iceberg: str) -> None:
-    with lake.table("events").update_schema() as update:
-        update.delete_column("n")
-    assert "n" not in rows_of(iceberg)[0]
-    with lake.table("events").update_schema() as update:
-        update.add_column("n", StringType())
-    assert {row["n"] for row in rows_of(iceberg)} == {None}
+    with table.update_schema() as update:
+        update.delete_column("a")
+    assert "a" not in rows_of(iceberg)[0]
+    with table.update_schema() as update:
+        update.add_column("a", StringType())
+    assert {row["a"] for row in rows_of(iceberg)} == {None}, "a column that is made anew is another"
 
 
 def test_column_of_a_wider_type_is_read_in_it(lake: Lake) -> None:
@@ -292,7 +269,7 @@ def test_column_of_a_wider_type_is_read_in_it(lake: Lake) -> None:
     with table.update_schema() as update:
         update.update_column("a", LongType())
     table.append(pa.table({"a": pa.array([1 << 40], pa.int64())}))
-    assert sorted(row["a"] for row in rows_of(lake.address("events"))) == [1, 1 << 40]
+    assert numbers(lake.address("events")) == [1, 1 << 40]
 
 
 def test_files_that_others_wrote_without_ids_are_read_by_the_names_of_the_table(lake: Lake, tmp_path: Path) -> None:

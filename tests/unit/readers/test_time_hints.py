@@ -15,23 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.readers import column, read_all, source
 from wincli.cli.run.request import parse_job
 from wincli.cli.run.stage_plans import plan_stages
-from wincli.readers.open import open_source
-from wincli.readers.options import ReadOptions, SchemaTypes, parse_schema
-from wincli.readers.source import FileSource
+from wincli.readers.options import parse_schema
 from wincli.readers.time_hints import advise, layouts_of
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.windowing.expressions.binding import bind
 from wincli.windowing.expressions.syntax import parse_expression
-from wincli.windowing.local_executor import LocalExecutor
 
 UTC = dt.UTC
 _FLAG = re.compile(r"""--schema ('(?:[^']|'"'"')*'|"[^"]*")""")
-
-
-def source(path: Path, schema: SchemaTypes = ()) -> FileSource:
-    return open_source([str(path)], ReadOptions(schema=schema), LocalExecutor())
 
 
 def put(folder: Path, *values: Any, name: str = "Time") -> Path:
@@ -48,10 +42,9 @@ def flags(text: str | None) -> list[str]:
 
 def first_read(path: Path, schema: str) -> tuple[Any, int]:
     """The first value of the column that a flag names last, and how many rows it rejects."""
-    types = parse_schema(schema)
-    opened = source(path, types)
-    batch = opened.read(opened.splits[0], [types[-1][0]])
-    return batch.rows[types[-1][0]][0].as_py(), 0 if batch.rejects is None else len(batch.rejects)
+    name = parse_schema(schema)[-1][0]
+    every = read_all(source(path, schema=schema), [name])
+    return every.rows[0][name], len(every.rejects)
 
 
 DAY, MORNING = dt.datetime(2026, 11, 22), dt.datetime(2026, 11, 22, 10, 0, 5)
@@ -61,6 +54,7 @@ DAY, MORNING = dt.datetime(2026, 11, 22), dt.datetime(2026, 11, 22, 10, 0, 5)
     ("text", "kind", "value"),
     [
         ("22/11/2026 10:00:05", "timestamp(%d/%m/%Y %H:%M:%S)", MORNING),
+        (" 22/11/2026 10:00:05 ", "timestamp( %d/%m/%Y %H:%M:%S )", MORNING),
         ("11/22/2026 10:00:05", "timestamp(%m/%d/%Y %H:%M:%S)", MORNING),
         ("11/22/2026 10:00:05 AM", "timestamp(%m/%d/%Y %I:%M:%S %p)", MORNING),
         ("[22/Nov/2026:10:00:05 +0000]", "timestamp([%d/%b/%Y:%H:%M:%S %z])", MORNING.replace(tzinfo=UTC)),
@@ -116,27 +110,25 @@ def test_every_meaning_is_named_and_each_flag_reads_most_rows(
         assert first_read(path, flag)[1] == sum(each == "-" for each in texts)
 
 
-@pytest.mark.parametrize(
-    "text", ["hello", "12.5", "192.168.1.1", "v1.2.3", "May", "123456789", "12345678", "R02-M1-N0", "-"]
-)
-def test_what_is_no_time_is_not_taken_for_one(tmp_path: Path, text: str) -> None:
-    assert advise(source(put(tmp_path, text, text)), None, ()) is None
+NO_TIMES = ["hello", "12.5", "192.168.1.1", "v1.2.3", "May", "123456789", "12345678", "R02-M1-N0", "-"]
+
+
+def test_what_is_no_time_is_not_taken_for_one_nor_what_no_row_has(tmp_path: Path) -> None:
+    for texts in ([], *([text, text] for text in NO_TIMES)):
+        assert advise(source(put(tmp_path, *texts)), None, ()) is None
+    pq.write_table(pa.table({"a": pa.array([b"\xff"], pa.binary()).view(pa.string())}), tmp_path / "a.parquet")
+    assert advise(source(tmp_path / "a.parquet"), "a", ()) is None
 
 
 @pytest.mark.parametrize(
-    ("text", "lacks"),
-    [
-        ("10:00:05", "date"),
-        ("10:00", "date"),
-        ("1:05 PM", "date"),
-        ("Nov 22 10:00:05", "year"),
-        ("03-17 16:13:38.811", "year"),
-    ],
+    ("lacks", "texts"),
+    [("date", ["10:00:05", "10:00", "1:05 PM"]), ("year", ["Nov 22 10:00:05", "03-17 16:13:38.811"])],
 )
-def test_a_time_without_a_date_or_a_year_has_no_flag(tmp_path: Path, text: str, lacks: str) -> None:
-    path = put(tmp_path, text)
-    words = f"column 'Time' has times without a {lacks}, as {text!r}: put the {lacks} into the column"
-    assert advise(source(path), "Time", ()) == words == advise(source(path), None, ())
+def test_a_time_without_a_date_or_a_year_has_no_flag(tmp_path: Path, lacks: str, texts: list[str]) -> None:
+    for text in texts:
+        path = put(tmp_path, text)
+        words = f"column 'Time' has times without a {lacks}, as {text!r}: put the {lacks} into the column"
+        assert advise(source(path), "Time", ()) == words == advise(source(path), None, ())
 
 
 def test_a_date_beside_a_time_of_day_is_named(tmp_path: Path) -> None:
@@ -223,46 +215,30 @@ def test_whatever_texts_there_are_a_flag_that_is_named_reads_most_of_them(
     path = tmp_path_factory.mktemp("any") / "a.parquet"
     pq.write_table(pa.table({"a": texts}), path)
     for flag in flags(advise(source(path), "a", ())):
-        opened = source(path, parse_schema(flag))
-        assert 2 * len(opened.read(opened.splits[0], ["a"]).rows) >= sum(bool(text.strip()) for text in texts) > 0
-
-
-def test_texts_that_are_no_text_and_blanks_around_times(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"a": pa.array([b"\xff"], pa.binary()).view(pa.string())}), tmp_path / "a.parquet")
-    assert advise(source(tmp_path / "a.parquet"), "a", ()) is None
-    path = put(tmp_path, " 22/11/2026 10:00:05 ")
-    assert flags(advise(source(path), "Time", ())) == ["Time:timestamp( %d/%m/%Y %H:%M:%S )"]
-    assert first_read(path, "Time:timestamp( %d/%m/%Y %H:%M:%S )") == (MORNING, 0)
+        read = column(source(path, schema=flag), "a")
+        assert 2 * len(read) >= sum(bool(text.strip()) for text in texts) > 0
 
 
 @pytest.mark.parametrize(
-    ("args", "error"),
+    ("window", "options", "error"),
     [
-        (
-            ("-w", "time(60)"),
-            "the window tumbling, time(60) needs a clock, and the input has no timestamp or date column",
-        ),
-        (("-w", "time(60)", "--order-by", "Time"), "column 'Time' is string, which is no clock"),
-        (("-w", "sliding, time(60)"), "the window sliding, time(60), count(1) needs a clock, and the input has no"),
-        (("-w", "within 60"), "the window within 60 needs a clock, and the input has no timestamp or date column"),
-        (
-            ("-w", "timeInterval, intervalDuration(60)", "--event-time", "Time"),
-            "column 'Time' is string, which is no clock",
-        ),
-        (("-w", "timeInterval, intervalDuration(60)"), "the window timeInterval, "),
-        (
-            ("-w", "delta(Time, 60)"),
-            "delta(Time, 60) needs a number, a timestamp or a date, and column 'Time' is string",
-        ),
-        (("-w", "gap(Time, 60)"), "gap(Time, 60) needs a number, a timestamp or a date, and column 'Time' is string"),
+        ("time(60)", {}, "the window tumbling, time(60) {needs}, and the input has no timestamp or date column"),
+        ("time(60)", {"order_by": ("Time",)}, "column 'Time' is string, which is no clock"),
+        ("sliding, time(60)", {}, "the window sliding, time(60), count(1) {needs}, and the input has no"),
+        ("within 60", {}, "the window within 60 {needs}, and the input has no timestamp or date column"),
+        ("timeInterval, intervalDuration(60)", {"event_time": "Time"}, "column 'Time' is string, which is no clock"),
+        ("timeInterval, intervalDuration(60)", {}, "the window timeInterval, "),
+        ("delta(Time, 60)", {}, "delta(Time, 60) {measures}"),
+        ("gap(Time, 60)", {}, "gap(Time, 60) {measures}"),
     ],
 )
-def test_every_window_that_needs_a_time_column_has_a_hint(tmp_path: Path, args: tuple[str, ...], error: str) -> None:
+def test_every_window_that_needs_a_time_column_has_a_hint(
+    tmp_path: Path, window: str, options: dict[str, Any], error: str
+) -> None:
+    measures = "needs a number, a timestamp or a date, and column 'Time' is string"
+    error = error.format(needs="needs a clock", measures=measures)
     path = put(tmp_path, "22/11/2026 10:00")
-    window = dict(zip(args[::2], args[1::2], strict=True))
-    flags_of = {"-w": "window", "--order-by": "order_by", "--event-time": "event_time"}
-    given = {flags_of[flag]: (value,) if flag == "--order-by" else value for flag, value in window.items()}
-    asked = parse_job({**given, "paths": [str(path), "out"]})
+    asked = parse_job({"window": window, **options, "paths": [str(path), "out"]})
     with pytest.raises(ConfigError) as caught:
         plan_stages(asked, source(path))
     assert caught.value.what.startswith(error)
@@ -276,11 +252,6 @@ def test_parquet_is_looked_at_too(tmp_path: Path) -> None:
     columns = {"id": [1, 2], "at": [1795341605250, None], "on": pa.array(["22.11.2026", "23.11.2026"])}
     pq.write_table(pa.table(columns), tmp_path / "a.parquet")
     assert flags(advise(source(tmp_path / "a.parquet"), None, ())) == ["at:timestamp(unix_ms)", "on:date(%d.%m.%Y)"]
-
-
-def test_an_input_without_rows_is_looked_at_in_vain(tmp_path: Path) -> None:
-    (tmp_path / "in.csv").write_text("a,Time\n")
-    assert advise(source(tmp_path / "in.csv"), None, ()) is None
 
 
 def test_nothing_is_looked_at_where_no_error_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
