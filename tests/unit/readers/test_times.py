@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
-import json
+import subprocess
+import sys
 from decimal import Decimal
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.readers.open import open_source
-from wincli.readers.options import ReadOptions, parse_schema
-from wincli.readers.source import FileSource
+from support.readers import put, read_all, source
+from wincli.readers.formats.split_rows import converted
 from wincli.readers.values.casts import convert
-from wincli.readers.values.types import column_type
-from wincli.windowing.errors import ConfigError, SpecError
-from wincli.windowing.local_executor import LocalExecutor
+from wincli.readers.values.types import ColumnType, column_type
+from wincli.windowing.errors import ConfigError
 
 UTC_US, UTC_NS = pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC")
-
-
-def source(path: Path, schema: str) -> FileSource:
-    options = ReadOptions(schema=parse_schema(schema))
-    return open_source([str(path)], options, LocalExecutor())
 
 
 def ticks(column: pa.Array, kind: str) -> list[Any]:
@@ -83,26 +78,29 @@ ROWS = ["1117838570", "1117838570.123", "1117838571.000001"]
 WANT = [1117838570000000, 1117838570123000, 1117838571000001]
 
 
-def read(path: Path, schema: str = "ts:timestamp(unix)") -> tuple[list[int], list[str]]:
-    """The ticks of the column ``ts``, and what is wrong with the rejected rows."""
-    opened = source(path, schema)
-    assert opened.schema.field("ts").type == UTC_US
-    batch = opened.read(opened.splits[0], ["ts"])
-    rejects = [] if batch.rejects is None else batch.rejects["_detail"].to_pylist()
-    return batch.rows["ts"].cast(pa.int64()).to_pylist(), rejects
+def read(path: Path, schema: str = "ts:timestamp(unix)") -> tuple[list[Any], list[str]]:
+    """The values of the column ``ts``, instants as ticks, and what is wrong with the rejected rows."""
+    opened = source(path, schema=schema)
+    rows = opened.read(opened.splits[0], ["ts"]).rows["ts"]
+    values = rows.cast(pa.int64()) if rows.type == UTC_US else rows
+    return values.to_pylist(), [reject["_detail"] for reject in read_all(opened, ["ts"]).rejects]
 
 
 def test_all_formats_read_them_alike(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("ts\n" + "".join(f"{row}\n" for row in ROWS))
     (tmp_path / "b.jsonl").write_text("".join(f'{{"ts":{row}}}\n' for row in ROWS))
-    (tmp_path / "c.jsonl").write_text("".join(f'{{"ts":"{row}"}}\n' for row in ROWS))
-    (tmp_path / "d.jsonl.gz").write_bytes(gzip.compress((tmp_path / "b.jsonl").read_bytes()))
+    (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress((tmp_path / "b.jsonl").read_bytes()))
+    put(tmp_path / "d.jsonl", {"ts": ROWS})
     decimals = pa.array([Decimal(row) for row in ROWS], pa.decimal128(20, 6))
-    pq.write_table(pa.table({"ts": decimals}), tmp_path / "e.parquet")
-    pq.write_table(pa.table({"ts": decimals.cast(pa.float64())}), tmp_path / "f.parquet")
-    pq.write_table(pa.table({"ts": ROWS}), tmp_path / "g.parquet")
-    for name in ("a.csv", "b.jsonl", "c.jsonl", "d.jsonl.gz", "e.parquet", "f.parquet", "g.parquet"):
-        assert read(tmp_path / name) == (WANT, []), name
+    for name, column in {"e": decimals, "f": decimals.cast(pa.float64()), "g": pa.array(ROWS)}.items():
+        put(tmp_path / f"{name}.parquet", {"ts": column})
+    (tmp_path / "ts=1117838570").mkdir()
+    (tmp_path / "ts=1117838570/x.csv").write_text("x\n1\n")
+    for path in tmp_path.glob("*.*"):
+        assert read(path) == (WANT, []), path
+    assert read_all(source(tmp_path / "ts=1117838570", bases=(str(tmp_path),), schema="ts:timestamp(unix)")).rows == [
+        {"x": 1, "ts": dt.datetime(2005, 6, 3, 22, 42, 50, tzinfo=dt.UTC)}
+    ]
 
 
 def test_value_that_is_no_unix_time_is_rejected_with_the_requested_type(tmp_path: Path) -> None:
@@ -113,70 +111,24 @@ def test_value_that_is_no_unix_time_is_rejected_with_the_requested_type(tmp_path
         assert read(tmp_path / name) == ([10**6], [f"column ts: {text!r} {words}" for text in ("1.2345678", "10:00")])
 
 
-def test_a_folder_may_hold_one(tmp_path: Path) -> None:
-    (tmp_path / "in/ts=1117838570").mkdir(parents=True)
-    (tmp_path / "in/ts=1117838570/a.csv").write_text("x\n1\n")
-    assert read(tmp_path / "in") == ([1117838570000000], [])
-
-
 @pytest.mark.parametrize("kind", ["timestamp", "timestamp_ns", "timestamptz", "date"])
 def test_whole_numbers_of_parquet_that_say_not_what_they_count_are_an_error(tmp_path: Path, kind: str) -> None:
-    pq.write_table(pa.table({"ts": pa.array([1117838570], pa.int32())}), tmp_path / "a.parquet")
+    path = put(tmp_path / "a.parquet", {"ts": pa.array([1117838570], pa.int32())})
     word = "date" if kind == "date" else "timestamp"
     with pytest.raises(ConfigError) as caught:
-        source(tmp_path / "a.parquet", f"ts:{kind}")
+        source(path, schema=f"ts:{kind}")
     assert str(caught.value) == (
-        f"column 'ts' is int32 in {tmp_path}/a.parquet, and a {word} could count anything; "
+        f"column 'ts' is int32 in {path}, and a {word} could count anything; "
         'say what it counts, with --schema "ts:timestamp(unix)" for seconds since 1970, or (unix_ms), (unix_us), '
         "(unix_ns)"
     )
 
 
 def test_whole_numbers_are_read_by_a_layout_as_they_are_written(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"ts": [20261122100005, 20261399000000]}), tmp_path / "a.parquet")
-    opened = source(tmp_path / "a.parquet", "ts:timestamp(%Y%m%d%H%M%S)")
-    batch = opened.read(opened.splits[0], ["ts"])
-    assert [str(value) for value in batch.rows["ts"].to_pylist()] == ["2026-11-22 10:00:05"]
-    assert batch.rejects is not None
-    assert json.loads(json.dumps(batch.rejects["_row"].to_pylist())) == [2]
-
-
-@pytest.mark.parametrize(
-    ("layout", "what", "do"),
-    [
-        ("%H:%M:%S", "a time of day without a date", "put date and time into one column"),
-        ("%I:%M %p", "a time of day without a date", "put date and time into one column"),
-        ("%b %d %H:%M:%S", "a time of day without a year", "the year is known from nowhere else"),
-        ("%d/%m", "a day without a year", "the year is known from nowhere else"),
-        ("%j %H", "a time of day without a year", "the year is known from nowhere else"),
-        ("%Y %H:%M", "a time of day without a month", "for example timestamp(%d/%m/%y %H:%M)"),
-        ("%m/%Y %H:%M", "a time of day without a day", "for example timestamp(%d/%m/%y %H:%M)"),
-        ("unixs", "no date", "for example timestamp(%d/%m/%y %H:%M), or timestamp(unix)"),
-        ("%a %z", "no date", "for example timestamp(%d/%m/%y %H:%M), or timestamp(unix)"),
-    ],
-)
-def test_a_layout_without_a_date_is_refused(layout: str, what: str, do: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        parse_schema(f"n:int, ts:timestamp({layout})")
-    first, source, caret = str(caught.value).split("\n")
-    assert first.startswith(f"this format reads {what}; {do}")
-    assert source == f"  n:int, ts:timestamp({layout})"
-    assert caret == "  " + " " * len("n:int, ts:timestamp(") + "^" * len(layout)
-
-
-@pytest.mark.parametrize("layout", ["%Y", "%Y-%m", "%y%j", "%F %T", "%s", "%d.%m.%y", "%D %R", "%Y %b %e %H"])
-def test_a_layout_with_a_date_is_taken(layout: str) -> None:
-    assert parse_schema(f"ts:timestamp({layout})") == (("ts", f"timestamp({layout})"),)
-
-
-def test_words_for_numbers_are_read_in_whatever_case_and_not_for_dates() -> None:
-    assert parse_schema("a:timestamp( Unix ),b:timestamptz(UNIX_MS),c:timestamp_ns(unix)") == (
-        ("a", "timestamp(unix)"),
-        ("b", "timestamptz(unix_ms)"),
-        ("c", "timestamp_ns(unix)"),
-    )
-    with pytest.raises(SpecError, match="this format reads no date"):
-        parse_schema("d:date(unix)")
+    path = put(tmp_path / "a.parquet", {"ts": [20261122100005, 20261399000000]})
+    every = read_all(source(path, schema="ts:timestamp(%Y%m%d%H%M%S)"))
+    assert every.rows == [{"ts": dt.datetime(2026, 11, 22, 10, 0, 5)}]
+    assert [reject["_row"] for reject in every.rejects] == [2]
 
 
 # Texts of a layout
@@ -217,6 +169,7 @@ ZONE = dt.UTC
         ("03/Jun/2005:10:11:12 +0200", "%d/%b/%Y:%H:%M:%S %z", dt.datetime(2005, 6, 3, 8, 11, 12, tzinfo=ZONE)),
         ("2005-01-01 00:30-05:30", "%Y-%m-%d %H:%M%z", dt.datetime(2005, 1, 1, 6, 0, tzinfo=ZONE)),
         ("2005-01-01 00:30Z", "%Y-%m-%d %H:%M%z", dt.datetime(2005, 1, 1, 0, 30, tzinfo=ZONE)),
+        ("10:00:00.123456000", "%H:%M:%S.%f", dt.datetime(1900, 1, 1, 10, 0, 0, 123456)),
     ],
 )
 def test_texts_that_match(text: str, layout: str, value: dt.datetime) -> None:
@@ -224,35 +177,25 @@ def test_texts_that_match(text: str, layout: str, value: dt.datetime) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "layout"),
+    ("layout", "texts"),
     [
-        ("2005-02-29", "%Y-%m-%d"),
-        ("2005-13-01", "%Y-%m-%d"),
-        ("2005-00-01", "%Y-%m-%d"),
-        ("2005-01-01x", "%Y-%m-%d"),
-        ("2005-01-", "%Y-%m-%d"),
-        ("", "%Y-%m-%d"),
-        ("24:00", "%H:%M"),
-        ("10:60", "%H:%M"),
-        ("13:00 PM", "%I:%M %p"),
-        ("11:00 XM", "%I:%M %p"),
-        ("Foo 1", "%b %d"),
-        ("2021 366", "%Y %j"),
-        ("10:00:00.1234567", "%H:%M:%S.%f"),
-        ("10:00:00.", "%H:%M:%S.%f"),
-        ("10:00 +2", "%H:%M %z"),
-        ("10:00 +02:", "%H:%M %z"),
-        ("205-01-01", "%Y-%m-%d"),
+        ("%Y-%m-%d", ["2005-02-29", "2005-13-01", "2005-00-01", "2005-01-01x", "2005-01-", "", "205-01-01"]),
+        ("%H:%M", ["24:00", "10:60"]),
+        ("%I:%M %p", ["13:00 PM", "11:00 XM"]),
+        ("%b %d", ["Foo 1"]),
+        ("%Y %j", ["2021 366"]),
+        ("%H:%M:%S.%f", ["10:00:00.1234567", "10:00:00."]),
+        ("%H:%M %z", ["10:00 +2", "10:00 +02:"]),
     ],
 )
-def test_texts_that_do_not(text: str, layout: str) -> None:
-    assert parse(text, layout) == "bad"
+def test_texts_that_do_not(layout: str, texts: list[str]) -> None:
+    assert [parse(text, layout) for text in texts] == ["bad"] * len(texts)
 
 
-def test_a_leap_day_a_date_and_digits_of_a_nanosecond() -> None:
+def test_a_leap_day_a_date_a_zone_and_digits_of_a_nanosecond() -> None:
     assert parse("29.02.2000", "%d.%m.%Y", "date") == dt.date(2000, 2, 29)
     assert parse("29.02.1900", "%d.%m.%Y", "date") == "bad"
-    assert parse("10:00:00.123456000", "%H:%M:%S.%f") == dt.datetime(1900, 1, 1, 10, 0, 0, 123456)
+    assert parse("2020-01-01", "%Y-%m-%d", "timestamptz") == dt.datetime(2020, 1, 1, tzinfo=ZONE)
     values, mask = convert(
         pa.chunked_array([["2020-01-01 .123456789", "9999-01-01 .0"]]), column_type("timestamp_ns(%Y-%m-%d .%f)")
     )
@@ -261,13 +204,98 @@ def test_a_leap_day_a_date_and_digits_of_a_nanosecond() -> None:
     assert mask.tolist() == [False, True]
 
 
-def test_a_zone_gives_a_zoned_type_and_its_lack_means_utc() -> None:
-    assert parse("2020-01-01", "%Y-%m-%d", "timestamptz") == dt.datetime(2020, 1, 1, tzinfo=ZONE)
-
-
 @given(st.datetimes(dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31)))
 def test_what_python_formats_is_read_back(moment: dt.datetime) -> None:
     text = f"{moment.year:04d}" + moment.strftime("-%m-%d %H:%M:%S.%f")
     assert parse(text, "%Y-%m-%d %H:%M:%S.%f") == moment
     half = f"{moment.year:04d} " + moment.strftime("%j %I:%M:%S %p")
     assert parse(half, "%Y %j %I:%M:%S %p") == moment.replace(microsecond=0)
+
+
+@pytest.mark.parametrize("directive", ["b", "B", "h"])
+def test_a_month_is_its_three_letters_or_its_whole_name(directive: str) -> None:
+    good = ["Jan", "january", "MAY", "Sep", "September", "dec", "December"]
+    bad = ["Janxyz", "Janu", "Septembers", "Sept", "Mayy", "Ja", "Januarys", "Decembrrr"]
+    found = [parse(f"1 {word} 2026", f"%d %{directive} %Y", "date") for word in good + bad]
+    assert found == [dt.date(2026, month, 1) for month in (1, 1, 5, 9, 9, 12, 12)] + ["bad"] * len(bad)
+
+
+# Times that are far, and what messages show of them
+
+
+WITHOUT_PANDAS = """
+import sys
+
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "pandas":
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Block())
+from wincli.readers.open import open_source
+from wincli.readers.options import ReadOptions, parse_schema
+from wincli.windowing.local_executor import LocalExecutor
+
+source = open_source([sys.argv[1]], ReadOptions(schema=parse_schema("x:timestamp")), LocalExecutor())
+print(source.read(source.splits[0], ["x"]).rejects["_detail"].to_pylist())
+assert "pandas" not in sys.modules
+"""
+
+
+def test_nanoseconds_are_shown_without_pandas(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.parquet", {"x": pa.array([1001], pa.timestamp("ns"))})
+    command = [sys.executable, "-c", WITHOUT_PANDAS, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "['column x: 1970-01-01 00:00:00.000001001 is not a timestamp']", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "shown"),
+    [
+        (pa.timestamp("us"), 2**58, "11103-08-29 17:22:31.711744"),
+        (pa.date32(), 10**7, "29349-01-26"),
+        (pa.timestamp("us", "No/Where"), 5, "5"),
+        (pa.duration("ns"), 1001, "1001"),
+        (pa.int64(), 5, "5"),
+    ],
+)
+def test_every_value_has_a_text(kind: pa.DataType, value: int, shown: str) -> None:
+    numbers = pa.array([value], pa.int32() if pa.types.is_date(kind) else pa.int64())
+    _, details = converted({"x": pa.chunked_array([numbers.cast(kind)])}, {"x": ColumnType(pa.list_(pa.bool_()))})
+    assert details == {0: f"column x: {shown} is not a list<item: bool>"}
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize(
+    ("schema", "kind"),
+    [("timestamp", pa.timestamp("us")), ("timestamptz", pa.timestamp("us", "UTC")), ("date", pa.date32())],
+)
+def test_years_of_any_number_of_digits_read_back_as_results_have_them(
+    tmp_path: Path, form: str, schema: str, kind: pa.DataType
+) -> None:
+    years = [-32_767, -5, -1, 0, 1, 9_999, 10_000, 10_400, 32_767]
+    days = [
+        int(np.datetime64(f"{year:04}-{rest}", "D").astype(np.int64))
+        for year in years
+        for rest in ("01-01", "02-28", "12-31")
+    ]
+    found = days if kind == pa.date32() else [day * 86_400 * 10**6 + 3_600_000_001 for day in [*days, 0]]
+    column = pa.array(found, pa.int32() if kind == pa.date32() else pa.int64()).cast(kind)
+    with (tmp_path / f"a.{form}").open("wb") as file:
+        import_module(f"wincli.writers.formats.{form}").ENCODER.encode(
+            [pa.table({"x": column})], pa.schema([("x", kind)]), file
+        )
+    opened = source(tmp_path / f"a.{form}", schema=f"x:{schema}")
+    batch = opened.read(opened.splits[0], ["x"])
+    assert batch.rejects is None
+    assert batch.rows["x"].combine_chunks().equals(column)
+
+
+def test_other_texts_with_many_digits_are_no_times_and_nanoseconds_hold_no_far_year(tmp_path: Path) -> None:
+    bad = ["10000-02-30", "-0005-01-32", "10000-1-1", "-12345", "100000-01-01", "10000-01-01x"]
+    (tmp_path / "a.csv").write_text("\n".join(["x", *bad, "10000-01-02", ""]))
+    for schema, rejected in (("date", bad), ("timestamp", bad), ("timestamp_ns", [*bad, "10000-01-02"])):
+        opened = source(tmp_path / "a.csv", schema=f"x:{schema}")
+        rejects = opened.read(opened.splits[0], ["x"]).rejects
+        assert rejects is not None
+        assert rejects["_text"].to_pylist() == rejected

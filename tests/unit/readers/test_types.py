@@ -1,22 +1,24 @@
-"""Types of columns: which holds two, which a text gives, and how a schema text names them."""
+"""Types of columns: which holds two, which a text gives, and what files, folders and earlier runs give a column."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from itertools import permutations
+import datetime as dt
+import gzip
+from collections.abc import Callable
+from itertools import permutations, product
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from wincli.readers.options import parse_schema
+from support.readers import put, source
+from wincli.readers.source import FileSource
 from wincli.readers.values.kinds import join, kind_of_texts, type_of
-from wincli.readers.values.types import arrow_type, column_type, unify
-from wincli.windowing.errors import InputError, SpecError
-from wincli.windowing.support.column_types import common_type, plain, schema_entry, type_of_text
+from wincli.readers.values.types import arrow_type, unify
+from wincli.windowing.errors import ConfigError, InputError
+from wincli.windowing.support.column_types import common_type, plain, type_of_text
 
+X_INT, X_FLOAT_Y = pa.struct([("x", pa.int64())]), pa.struct([("x", pa.float64()), ("y", pa.bool_())])
 TYPES = [
     *(pa.null(), pa.int8(), pa.uint8(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64(), pa.float32(), pa.float64()),
     *(pa.decimal128(10, 2), pa.decimal128(5, 4), pa.bool_(), pa.string(), pa.binary(), pa.date32()),
@@ -54,11 +56,7 @@ TYPES = [
         (pa.bool_(), pa.int64(), None),
         (pa.list_(pa.int32()), pa.list_(pa.float64()), pa.list_(pa.float64())),
         (pa.list_(pa.int32()), pa.list_(pa.string()), None),
-        (
-            pa.struct([("x", pa.int64())]),
-            pa.struct([("x", pa.float64()), ("y", pa.bool_())]),
-            pa.struct([("x", pa.float64()), ("y", pa.bool_())]),
-        ),
+        (X_INT, X_FLOAT_Y, X_FLOAT_Y),
     ],
 )
 def test_the_type_that_holds_both(a: pa.DataType, b: pa.DataType, wide: pa.DataType | None) -> None:
@@ -72,13 +70,32 @@ def test_instants_of_two_zones_keep_the_zone_that_comes_first_and_the_finest_uni
     assert common_type(utc, paris) == utc
 
 
+IN_RESULTS = [
+    *(pa.int64(), pa.uint64(), pa.float64(), pa.float32(), pa.bool_(), pa.string(), pa.binary(), pa.date32()),
+    *(pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns", "Europe/Paris"), pa.duration("us")),
+    *(pa.decimal128(38, 2), pa.list_(pa.string()), pa.list_(pa.list_(pa.timestamp("us"))), pa.null()),
+]
+
+
 @pytest.mark.parametrize(
-    "kind",
-    [*TYPES, pa.time32("ms"), pa.time64("ns"), pa.float16(), pa.list_(pa.struct([("a", pa.decimal128(9, 3))]))],
-    ids=str,
+    ("read", "kinds"),
+    [
+        (arrow_type, IN_RESULTS),
+        (type_of_text, [*TYPES, *IN_RESULTS, pa.time32("ms"), pa.time64("ns"), pa.float16()]),
+        (type_of_text, [pa.list_(pa.struct([("a", pa.decimal128(9, 3))]))]),
+    ],
 )
-def test_a_type_is_read_back_from_its_text(kind: pa.DataType) -> None:
-    assert type_of_text(str(kind)) == kind
+def test_a_type_is_read_back_from_its_text(read: Callable[[str], pa.DataType], kinds: list[pa.DataType]) -> None:
+    assert [read(str(kind)) for kind in kinds] == kinds
+
+
+NOT_READ = [pa.struct([("x", pa.int64())]), pa.list_(pa.date32()), pa.list_(pa.binary()), pa.float16(), pa.date64()]
+
+
+def test_a_type_that_texts_of_results_are_not_read_back_as_is_no_type() -> None:
+    texts = ["map<string, int64>", "list<item: nonsense>", *map(str, NOT_READ)]
+    assert [arrow_type(text) for text in texts] == [None] * len(texts)
+    assert arrow_type("large_list<element: large_string not null> not null") == pa.list_(pa.string())
 
 
 @pytest.mark.parametrize(
@@ -96,16 +113,48 @@ def test_the_text_of_a_type_gives_its_plain_form_or_none(kind: pa.DataType, form
     assert type_of_text(str(kind)) == form
 
 
-@given(st.sampled_from(TYPES), st.sampled_from(TYPES))
-def test_widening_is_symmetric_and_neutral_to_itself(a: pa.DataType, b: pa.DataType) -> None:
-    wide = common_type(a, b)
-    if pa.types.is_struct(a) and pa.types.is_struct(b):
-        assert {f.name for f in wide} == {f.name for f in common_type(b, a)}
-    else:
-        assert common_type(b, a) == wide
-    assert common_type(a, a) == a
-    if wide is not None:
-        assert common_type(wide, a) == wide
+def test_widening_is_symmetric_and_neutral_to_itself() -> None:
+    for a, b in product(TYPES, TYPES):
+        wide, again = common_type(a, b), common_type(b, a)
+        if pa.types.is_struct(a) and pa.types.is_struct(b):
+            assert {f.name for f in wide} == {f.name for f in again}
+        else:
+            assert again == wide
+        assert common_type(a, a) == a
+        assert wide is None or common_type(wide, a) == wide
+
+
+def test_plain_types_have_no_dictionaries_views_or_large_offsets() -> None:
+    assert plain(pa.dictionary(pa.int8(), pa.large_string())) == pa.string()
+    assert plain(pa.list_(pa.field("element", pa.string_view()))) == pa.list_(pa.string())
+    assert plain(pa.struct([("x", pa.large_binary())])) == pa.struct([("x", pa.binary())])
+    assert plain(pa.int16()) == pa.int16()
+
+
+TEXTS = {
+    "2020-01-01": pa.date32(),
+    "9999-12-31": pa.date32(),
+    "2020-01-01 10:00:00": pa.timestamp("us"),
+    "2020-01-01T10:00:00.123456": pa.timestamp("us"),
+    "2020-01-01 10:00:00.1234567": pa.timestamp("ns"),
+    "9999-12-31T00:00:00": pa.timestamp("us"),
+    "2020-01-01T10:00:00Z": pa.timestamp("us", "UTC"),
+    "2020-01-01T10:00:00.123456789+02:00": pa.timestamp("ns", "UTC"),
+    "12:30": pa.string(),
+    "x": pa.string(),
+}
+
+
+def kind_of_all(texts: list[str | None]) -> int:
+    return kind_of_texts(pa.chunked_array([pa.array(texts, pa.string())]))
+
+
+def test_the_type_of_a_column_is_that_of_its_values_joined_in_any_order() -> None:
+    for text, kind in TEXTS.items():
+        assert type_of(kind_of_all([text, None])) == kind
+    for texts in permutations(TEXTS, 3):
+        a, b, c = (kind_of_all([text]) for text in texts)
+        assert type_of(kind_of_all(list(texts))) == type_of(join(join(a, b), c)) == type_of(join(a, join(b, c)))
 
 
 def test_columns_come_in_order_of_first_appearance() -> None:
@@ -142,15 +191,6 @@ def test_a_clash_names_both_files_the_column_the_types_and_the_entry_that_settle
     assert unify(FILES, {"n": pa.string()}).schema == pa.schema([("n", pa.string())])
 
 
-def test_a_clash_with_what_is_known_keeps_the_type_that_is_known() -> None:
-    with pytest.raises(InputError) as caught:
-        unify(FILES[2:], {}, [("the state st at 2026-11-01", pa.schema([("n", pa.int64())]))])
-    assert str(caught.value) == (
-        "column 'n' is int64 in the state st at 2026-11-01 and string in in/3.csv; "
-        "read it as it was, with --schema 'n:int64'"
-    )
-
-
 @pytest.mark.parametrize(
     ("a", "b", "is_text", "entry"),
     [
@@ -168,118 +208,122 @@ def test_the_entry_reads_the_values_of_both_types(a: pa.DataType, b: pa.DataType
     assert entry in caught.value.do
 
 
-@pytest.mark.parametrize("name", ["n", " n", "a:b", 'say "n"'])
-def test_the_entry_of_a_schema_names_the_column(name: str) -> None:
-    entry = schema_entry(name, "string").removeprefix("--schema '").removesuffix("'")
-    assert parse_schema(entry) == ((name, "string"),)
+# Types that files of one run, and earlier runs, give a column: one rule joins them, in every format
 
 
-TEXTS = {
-    "2020-01-01": pa.date32(),
-    "9999-12-31": pa.date32(),
-    "2020-01-01 10:00:00": pa.timestamp("us"),
-    "2020-01-01T10:00:00.123456": pa.timestamp("us"),
-    "2020-01-01 10:00:00.1234567": pa.timestamp("ns"),
-    "9999-12-31T00:00:00": pa.timestamp("us"),
-    "2020-01-01T10:00:00Z": pa.timestamp("us", "UTC"),
-    "2020-01-01T10:00:00.123456789+02:00": pa.timestamp("ns", "UTC"),
-    "12:30": pa.string(),
-    "x": pa.string(),
-}
+TEN = dt.datetime(2026, 11, 1, 10)
+PARIS, UTC = pa.timestamp("us", "Europe/Paris"), pa.timestamp("us", "UTC")
+EARLIER = "the state st at 2026-11-01"
 
 
-def kind_of_all(texts: list[str | None]) -> int:
-    return kind_of_texts(pa.chunked_array([pa.array(texts, pa.string())]))
+def read(opened: FileSource) -> pa.Table:
+    return pa.concat_tables([opened.read(split, opened.schema.names).rows for split in opened.splits])
 
 
-@pytest.mark.parametrize(("text", "kind"), TEXTS.items())
-def test_the_type_of_a_text(text: str, kind: pa.DataType) -> None:
-    assert type_of(kind_of_all([text, None])) == kind
-
-
-def test_the_type_of_a_column_is_that_of_its_values_joined_in_any_order() -> None:
-    for texts in permutations(TEXTS, 3):
-        a, b, c = (kind_of_all([text]) for text in texts)
-        assert type_of(kind_of_all(list(texts))) == type_of(join(join(a, b), c)) == type_of(join(a, join(b, c)))
-
-
-# Names and types in a schema text
-
-
-def test_names_and_types_of_a_schema_text() -> None:
-    text = 'ts:timestamp(%d/%m/%y %H:%M), amount : Decimal(10,2),"a:b, ""c""":LONG,n:double,z:timestamp[tz]'
-    assert parse_schema(text) == (
-        ("ts", "timestamp(%d/%m/%y %H:%M)"),
-        ("amount", "decimal(10,2)"),
-        ('a:b, "c"', "int64"),
-        ("n", "float64"),
-        ("z", "timestamptz"),
-    )
-
-
-def test_a_format_may_hold_commas_colons_and_parentheses() -> None:
-    assert parse_schema("t:timestamp(%a, %d (%b) %Y %H:%M),n:int") == (
-        ("t", "timestamp(%a, %d (%b) %Y %H:%M)"),
-        ("n", "int64"),
-    )
+def text(path: Path, content: str) -> Path:
+    path.write_text(content)
+    return path
 
 
 @pytest.mark.parametrize(
-    ("text", "message", "caret"),
+    ("one", "two", "schema", "kind"),
     [
-        ("n:intt", "unknown type 'intt'; did you mean 'int'?", "  ^^^^"),
-        ("a:int,n", "this is not name:type", "      ^"),
-        ("a:int,", "a column is missing here", "      ^"),
-        ("a:int,a:int", "column 'a' is given twice", "      ^^^^^"),
-        ("t:timestamp(%H", "this ( is never closed", "           ^"),
-        ("t:timestamp(%Q)", "unknown directive '%Q'", "            ^^"),
-        ("t:timestamp()", "an empty format", "           ^^"),
-        ("d:decimal(2,3)", "this decimal has no right precision and scale", "  ^^^^^^^^^^^^"),
-        ("d:decimal", "this decimal has no right precision and scale", "  ^^^^^^^"),
-        ("n:int(5)", "int takes nothing in ( )", "     ^^^"),
-        ("", "a column is missing here", "^"),
+        (pa.array([TEN], pa.timestamp("ms", "Europe/Paris")), pa.array([TEN], UTC), "", PARIS),
+        (pa.array([TEN], pa.timestamp("us")), pa.array([TEN], PARIS), "t:timestamptz", UTC),
+        (pa.array([TEN.time()], pa.time32("s")), pa.array([TEN.time()], pa.time64("us")), "", pa.time64("us")),
     ],
 )
-def test_a_schema_text_that_does_not_read_shows_where(text: str, message: str, caret: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        parse_schema(text)
-    first, source, line = str(caught.value).split("\n")
-    assert first.startswith(message)
-    assert source == f"  {text}"
-    assert line == f"  {caret}"
+def test_times_of_two_files_are_one_column_in_the_zone_of_the_first_and_the_finest_unit(
+    tmp_path: Path, one: pa.Array, two: pa.Array, schema: str, kind: pa.DataType
+) -> None:
+    paths = [put(tmp_path / f"{i}.parquet", {"t": column}) for i, column in enumerate((one, two))]
+    if schema:
+        said = r"column 't' is timestamp\[us\] in .*0\.parquet and timestamp\[us, tz=E.*--schema 't:timestamptz'"
+        with pytest.raises(InputError, match=said):
+            source(*paths)
+    opened = source(*paths, schema=schema)
+    assert opened.schema.field("t").type == kind
+    utc = UTC if pa.types.is_timestamp(kind) else kind
+    assert read(opened)["t"].cast(utc) == pa.chunked_array([pa.array([TEN if utc == UTC else TEN.time()] * 2, utc)])
 
 
-def test_type_names_map_to_arrow_types() -> None:
-    assert column_type("timestamp").type == pa.timestamp("us")
-    assert column_type("timestamp(%H %z)").type == pa.timestamp("us", "UTC")
-    assert column_type("decimal(10,2)").type == pa.decimal128(10, 2)
-    assert column_type("date(%d)").format == "%d"
+KNOWN = pa.schema([("ts", pa.timestamp("us")), ("user", pa.string()), ("n", pa.int64()), ("x", pa.float64())])
 
 
 @pytest.mark.parametrize(
-    "kind",
+    ("name", "content"),
     [
-        *(pa.int64(), pa.uint64(), pa.float64(), pa.float32(), pa.bool_(), pa.string(), pa.binary(), pa.date32()),
-        *(pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns", "Europe/Paris"), pa.duration("us")),
-        *(pa.decimal128(38, 2), pa.list_(pa.string()), pa.list_(pa.list_(pa.timestamp("us"))), pa.null()),
+        *(("a.csv", content) for content in (b"", b"\n\n", b"ts,user,n,x\n", b"n,ts\n")),
+        *(("a.jsonl", b""), ("a.jsonl.gz", gzip.compress(b""))),
     ],
 )
-def test_the_type_of_a_result_is_read_back_from_its_text(kind: pa.DataType) -> None:
-    assert arrow_type(str(kind)) == kind
+def test_an_empty_text_has_the_columns_that_are_known(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    opened = source(path, known=[(EARLIER, KNOWN)])
+    assert {field.name: field.type for field in opened.schema} == {field.name: field.type for field in KNOWN}
+    assert read(opened).num_rows == 0
 
 
-def test_a_type_text_that_no_result_holds_is_no_type() -> None:
-    assert arrow_type("map<string, int64>") is None
-    assert arrow_type("list<item: nonsense>") is None
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "orc"])
+def test_columns_without_a_value_or_without_a_column_take_the_known_type(tmp_path: Path, form: str) -> None:
+    nothing = {} if form == "orc" else {"n": pa.nulls(1)}  # ORC has no column without a type
+    found = read(source(put(tmp_path / f"a.{form}", {**nothing, "other": [1]}), known=[(EARLIER, KNOWN)]))
+    assert found["n"] == pa.chunked_array([pa.nulls(1, pa.int64())])
+    assert found["ts"] == pa.chunked_array([pa.nulls(1, pa.timestamp("us"))])
+    assert found["other"].to_pylist() == [1]
 
 
-def test_plain_types_have_no_dictionaries_views_or_large_offsets() -> None:
-    assert plain(pa.dictionary(pa.int8(), pa.large_string())) == pa.string()
-    assert plain(pa.list_(pa.field("element", pa.string_view()))) == pa.list_(pa.string())
-    assert plain(pa.struct([("x", pa.large_binary())])) == pa.struct([("x", pa.binary())])
-    assert plain(pa.int16()) == pa.int16()
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "orc"])
+def test_a_narrower_file_is_read_in_the_known_type_and_a_wider_one_in_its_own(tmp_path: Path, form: str) -> None:
+    path = put(tmp_path / f"a.{form}", {"n": pa.array([1.5], pa.float32()), "x": pa.array([7], pa.int8())})
+    opened = source(path, known=[(EARLIER, KNOWN)])
+    assert read(opened).select(["n", "x"]) == pa.table({"n": [1.5], "x": [7.0]})
+    assert opened.type_places["n"] == str(path)
+    assert opened.type_places["x"] == EARLIER
 
 
-def test_options_load_neither_pyarrow_nor_numpy() -> None:
-    code = "import sys, wincli.readers.options; print(sorted({'pyarrow', 'numpy', 'numba'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+def test_values_of_folders_join_the_known_types(tmp_path: Path) -> None:
+    folders = [tmp_path / "in" / "hour=05", tmp_path / "in" / "hour=__HIVE_DEFAULT_PARTITION__"]
+    none = tmp_path / "none" / "hour=__HIVE_DEFAULT_PARTITION__"
+    for folder in (*folders, none):
+        folder.mkdir(parents=True)
+        text(folder / "a.csv", "a\n1\n")
+    known = pa.schema([("hour", pa.float64())])
+    assert read(source(tmp_path / "in", known=[(EARLIER, known)]))["hour"].to_pylist() == [5.0, None]
+    assert read(source(tmp_path / "none", known=[(EARLIER, known)]))["hour"] == pa.chunked_array(
+        [pa.nulls(1, pa.float64())]
+    )
+    with pytest.raises(InputError, match="column 'hour' is bool in the state st at 2026-11-01 and int64"):
+        source(tmp_path / "in", known=[(EARLIER, pa.schema([("hour", pa.bool_())]))])
+
+
+def test_what_cannot_be_joined_with_what_is_known_names_the_entry_that_keeps_it(tmp_path: Path) -> None:
+    path = text(tmp_path / "a.csv", "n\n-\n")
+    with pytest.raises(InputError) as caught:
+        source(path, known=[(EARLIER, KNOWN)])
+    assert str(caught.value) == (
+        f"column 'n' is int64 in {EARLIER} and string in {path}; read it as it was, with --schema 'n:int64'"
+    )
+    assert source(path, known=[(EARLIER, KNOWN)], schema="n:int64").schema.field("n").type == pa.int64()
+
+
+def test_a_declared_column_that_no_file_has_is_null_if_the_job_names_it_else_a_typing_error(tmp_path: Path) -> None:
+    path = text(tmp_path / "a.jsonl", '{"amount": 1}\n')
+    found = read(source(path, schema="b:float", named=["b"]))
+    assert found["b"] == pa.chunked_array([pa.nulls(1, pa.float64())])
+    with pytest.raises(ConfigError, match=r"the schema names column 'amont', which no file has; did you mean 'amount'"):
+        source(path, schema="amont:float", named=["amount"])
+
+
+def test_a_file_of_no_bytes_has_the_declared_columns(tmp_path: Path) -> None:
+    opened = source(text(tmp_path / "a.csv", ""), schema="a:int,b:timestamp")
+    assert opened.schema == pa.schema([("a", pa.int64()), ("b", pa.timestamp("us"))])
+    with pytest.raises(InputError, match=r"a\.csv has no column"):
+        source(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_a_columnar_file_of_no_bytes_is_damaged_whatever_is_known(tmp_path: Path, form: str) -> None:
+    with pytest.raises(InputError, match=f"a.{form}"):
+        source(text(tmp_path / f"a.{form}", ""), known=[(EARLIER, KNOWN)])
