@@ -56,12 +56,11 @@ def test_plain_lines_have_the_columns_and_types_that_the_parser_finds(text: Json
     found = infer_plain(text.data)
     if found is not None:
         plain, rows, line_ends = found
-        assert rows == len(text)
-        assert line_ends == text.data.count(b"\n")
-        assert {name: type_of(kind) for name, kind in plain.items()} == {
-            name: type_of(kind) for name, kind in infer_lines(text, 0, len(text)).items()
-        }
-        assert list(plain) == list(infer_lines(text, 0, len(text)))
+        assert (rows, line_ends) == (len(text), text.data.count(b"\n"))
+        parsed = infer_lines(text, 0, len(text))
+        assert [(name, type_of(kind)) for name, kind in plain.items()] == [
+            (name, type_of(kind)) for name, kind in parsed.items()
+        ]
 
 
 @LAW
@@ -86,33 +85,16 @@ def test_a_log_is_plain() -> None:
     assert table.to_pylist() == [{"user": "u1", "x": None}, {"user": "u2", "x": 1.5}, {"user": None, "x": None}]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *(
-            '{"a": 1, "a": 2}',
-            '{"a": 01}',
-            '{"a": 1.}',
-            '{"a": .5}',
-            '{"a": -}',
-            '{"a": 1e400}',
-            '{"a": nul}',
-            '{"a": trueish}',
-        ),
-        *(
-            '{"a": "x}',
-            '{"a": "\\u0041"}',
-            '{"a": "\t"}',
-            '{"a": [1]}',
-            '{"a": {}}',
-            '{"a": 1',
-            '{"a": 1} {"a": 2}',
-            '{"a": 1,}',
-        ),
-        *('{"a" 1}', "{a: 1}", "null", "", '{"a": NaN}', '{,"a": 1}', '{"a": t', '{"a":'),
-    ],
-)
+OTHERS = [
+    *('{"a": 1, "a": 2}', '{"a": 01}', '{"a": 1.}', '{"a": .5}', '{"a": -}', '{"a": 1e400}', '{"a": nul}'),
+    *('{"a": trueish}', '{"a": "x}', '{"a": "\\u0041"}', '{"a": "\t"}', '{"a": [1]}', '{"a": {}}', '{"a": 1'),
+    *('{"a": 1} {"a": 2}', '{"a": 1,}', '{"a" 1}', "{a: 1}", "null", "[]", '{"a": NaN}', '{,"a": 1}', '{"a": t'),
+    '{"a":',
+]
+
+
+@pytest.mark.parametrize("line", OTHERS)
 def test_other_lines_are_left_to_the_parser(line: str) -> None:
-    text = lines_of(f'{{"a": 1}}\n{line or "[]"}'.encode())
-    assert fields_of(text.data, ["a"]) is None
-    assert kinds_of_lines(text.data) is None
+    text = f'{{"a": 1}}\n{line}'.encode()
+    assert fields_of(text, ["a"]) is None
+    assert kinds_of_lines(text) is None

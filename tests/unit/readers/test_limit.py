@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -57,51 +55,38 @@ def test_files_beyond_the_first_rows_are_not_opened(log: Path) -> None:
     assert [row["n"] for row in read_all(opened).rows] == list(range(8))
 
 
-def test_types_are_those_of_the_first_rows_however_the_file_is_cut(tmp_path: Path) -> None:
+def test_types_and_rejects_are_those_of_the_first_rows_however_the_file_is_cut(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    path.write_text("a,b\n" + "1,2\n" * 50 + "x,2.5\n" + "3,4\n" * 50)
+    path.write_text("a,b\n" + "1,2\n" * 49 + "3\n" + "x,2.5\n" + "3,4\n4\n" * 50)
     for split_bytes in (1, 7, 100, 1 << 20):
-        opened = source(path, limit=50, split_bytes=split_bytes)
-        assert opened.schema == pa.schema([("a", pa.int64()), ("b", pa.int64())])
-        opened = source(path, limit=51, split_bytes=split_bytes)
-        assert opened.schema == pa.schema([("a", pa.string()), ("b", pa.float64())])
+        for limit, kinds in ((50, [pa.int64(), pa.int64()]), (51, [pa.string(), pa.float64()])):
+            opened = source(path, limit=limit, split_bytes=split_bytes)
+            assert opened.schema.types == kinds
+            found = read_all(opened)
+            assert (len(found.rows), [each["_row"] for each in found.rejects]) == (limit - 1, [51])
+    packed = tmp_path / "y.csv.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert [each["_row"] for each in read_all(source(packed, limit=51)).rejects] == [51]
 
 
-def test_rejects_among_the_first_rows_count_and_others_do_not(tmp_path: Path) -> None:
-    for path in (tmp_path / "x.csv", tmp_path / "y.csv.gz"):
-        text = b"a,b\n1,2\n3\n5,6\n7\n9,10\n"
-        path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
-        found = read_all(source(path, limit=3))
-        assert ([row["a"] for row in found.rows], [each["_row"] for each in found.rejects]) == ([1, 5], [3])
+@pytest.mark.parametrize(
+    ("reader", "head", "line"), [(CsvReader, "a,b\n", "1,2\n"), (JsonReader, "", '{"a": 1, "b": 2}\n')]
+)
+def test_of_a_large_file_only_the_beginning_is_scanned(tmp_path: Path, reader: Any, head: str, line: str) -> None:
+    path = tmp_path / ("x.csv" if head else "x.jsonl")
+    path.write_text(head + line * ((24 << 20) // len(line)))
+    scanned: list[int] = []
+    real = reader.scan
 
+    def scan(self: Any, byte_range: Any) -> Any:
+        result = real(self, byte_range)
+        scanned.append(result.nbytes)
+        return result
 
-def test_of_a_large_file_only_the_beginning_is_scanned(tmp_path: Path) -> None:
-    for path, line in ((tmp_path / "x.csv", "1,2\n"), (tmp_path / "x.jsonl", '{"a": 1, "b": 2}\n')):
-        path.write_text(("a,b\n" if path.suffix == ".csv" else "") + line * ((24 << 20) // len(line)))
-        with scanned_bytes() as scanned:
-            opened = source(path, limit=10)
-        assert sum(split.rows for split in opened.splits) == 10
-        assert sum(scanned) < 20 << 20
-
-
-@contextmanager
-def scanned_bytes() -> Iterator[list[int]]:
-    """Collect the bytes of the ranges that are scanned."""
-    found: list[int] = []
-
-    def counting(real: Any) -> Any:
-        def scan(self: Any, byte_range: Any) -> Any:
-            result = real(self, byte_range)
-            found.append(result.nbytes)
-            return result
-
-        return scan
-
-    with (
-        mock.patch.object(CsvReader, "scan", counting(CsvReader.scan)),
-        mock.patch.object(JsonReader, "scan", counting(JsonReader.scan)),
-    ):
-        yield found
+    with mock.patch.object(reader, "scan", scan):
+        opened = source(path, limit=10)
+    assert sum(split.rows for split in opened.splits) == 10
+    assert sum(scanned) < 20 << 20
 
 
 LINES = st.lists(st.sampled_from(["1,2", "3", "", "x,y", "5,6,7", '"a,b",1', "é,2"]), max_size=12)

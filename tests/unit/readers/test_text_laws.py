@@ -1,4 +1,4 @@
-"""Laws of text formats: how a file is cut into splits shows nowhere, and every record is a row or a reject."""
+"""Laws of text formats: how a file is cut shows nowhere, every record is a row or a reject, and memory is bounded."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from support.readers import read_all, source
 from support.strategies import examples
+from wincli.readers.files import byte_ranges
+from wincli.readers.formats import csv as csv_reader
 from wincli.readers.source import FileSource
 from wincli.windowing.errors import ConfigError, InputError
 
@@ -53,38 +55,26 @@ def facts(opened: FileSource) -> tuple[Any, ...]:
 
 
 @LAW
-@given(text=csv_texts(), split_bytes=st.integers(1, 60), schema=SCHEMAS)
-def test_a_csv_file_reads_the_same_however_it_is_cut(tmp_path: Path, text: str, split_bytes: int, schema: str) -> None:
-    file = tmp_path / "x.csv"
-    file.write_bytes(text.encode())
-    assert facts(source(file, schema=schema, split_bytes=split_bytes)) == facts(source(file, schema=schema))
-
-
-@LAW
-@given(text=csv_texts(), split_bytes=st.integers(1, 60), piece=st.integers(1, 60), form=st.sampled_from(["csv", "gz"]))
-def test_the_pieces_of_splits_are_the_splits(
-    tmp_path: Path, text: str, split_bytes: int, piece: int, form: str
+@given(text=csv_texts(), split_bytes=st.integers(1, 60), piece=st.integers(1, 60), schema=SCHEMAS)
+def test_a_csv_file_reads_the_same_however_it_is_cut_compressed_or_not_and_multiline(
+    tmp_path: Path, text: str, split_bytes: int, piece: int, schema: str
 ) -> None:
-    file = tmp_path / ("x.csv" if form == "csv" else "x.csv.gz")
-    file.write_bytes(text.encode() if form == "csv" else gzip.compress(text.encode()))
-    whole = source(file, split_bytes=split_bytes)
-    found = (part for split in whole.splits for part in whole.pieces_of(split, piece))
-    pieces = [replace(part, index=index) for index, part in enumerate(found)]
-    assert facts(replace(whole, splits=tuple(pieces))) == facts(whole)
-    assert [part.ends_file for part in pieces] == [part is pieces[-1] for part in pieces]
-
-
-@LAW
-@given(text=csv_texts())
-def test_a_compressed_or_multiline_csv_file_reads_as_the_plain_one(tmp_path: Path, text: str) -> None:
     plain, packed = tmp_path / "x.csv", tmp_path / "x.csv.gz"
     plain.write_bytes(text.encode())
     packed.write_bytes(gzip.compress(text.encode()))
-    expected = facts(source(plain))
-    for other in (source(packed), source(plain, multiline=True)):
-        schema, rows, pos, lines, rejects, count = facts(other)
-        assert (schema, rows, pos, lines, count) == (*expected[:4], expected[5])
-        assert [r[2:] for r in rejects] == [r[2:] for r in expected[4]]
+    expected = facts(source(plain, schema=schema))
+    cut = source(plain, schema=schema, split_bytes=split_bytes)
+    assert facts(cut) == expected
+    for other in (source(packed, schema=schema), source(plain, schema=schema, multiline=True)):
+        found = facts(other)
+        assert found[:4] == expected[:4]
+        assert found[5] == expected[5]
+        assert [r[2:] for r in found[4]] == [r[2:] for r in expected[4]]
+    for whole in (cut, source(packed, schema=schema)):
+        parts = (part for split in whole.splits for part in whole.pieces_of(split, piece))
+        pieces = [replace(part, index=index) for index, part in enumerate(parts)]
+        assert facts(replace(whole, splits=tuple(pieces))) == facts(whole)
+        assert [part.ends_file for part in pieces] == [part is pieces[-1] for part in pieces]
 
 
 @LAW
@@ -129,18 +119,8 @@ KINDS = [
 ]
 TORN = st.sampled_from(
     [
-        '{"a":1',
-        "nonsense",
-        "\0\0\0",
-        " \0 ",
-        "\f",
-        '{"a":[-1e999]}',
-        '{"b":1e999}',
-        "[1]",
-        '{"a":1}{"a":2}',
-        '{"a":\x01}',
-        "5",
-        '{"a":"\\ud800"}',
+        *('{"a":1', "nonsense", "\0\0\0", " \0 ", "\f", '{"a":[-1e999]}', '{"b":1e999}', "[1]", '{"a":1}{"a":2}'),
+        *('{"a":\x01}', "5", '{"a":"\\ud800"}'),
     ]
 )
 
@@ -179,3 +159,24 @@ def test_json_values_come_back_as_they_were_written(tmp_path: Path, rows: list[d
     file = tmp_path / "x.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert read_all(source(file, schema="a:int,b:string", split_bytes=40)).rows == rows
+
+
+LINES = {"csv": b"1,%b\n", "jsonl": b'{"ts":1,"x":"%b"}\n'}
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.csv.gz", "a.jsonl.gz"])
+def test_record_longer_than_the_limit_is_an_error_and_a_shorter_one_is_read(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert byte_ranges.MAX_RECORD == csv_reader.MAX_RECORD == 16 << 20
+    limit = 3 << 20
+    for module in (byte_ranges, csv_reader):
+        monkeypatch.setattr(module, "MAX_RECORD", limit)
+    form = name.split(".")[1]
+    for letters in (limit - 64, limit + (2 << 20)):
+        content = b"ts,x\n" * (form == "csv") + b"".join(LINES[form] % (b"x" * n) for n in (1, letters, 1))
+        (tmp_path / name).write_bytes(gzip.compress(content, 1) if name.endswith(".gz") else content)
+        if letters < limit:
+            assert [len(row["x"]) for row in read_all(source(tmp_path / name)).rows] == [1, letters, 1]
+    with pytest.raises(InputError, match=rf"{name} has a record longer than 3 MiB"):
+        read_all(source(tmp_path / name))
