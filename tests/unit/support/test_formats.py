@@ -12,11 +12,8 @@ from wincli.windowing.support.formats import FORMATS, SUFFIXES, Format, format_o
 from wincli.writers.formats.encoder import Encoder, encoder_of
 
 
-def test_every_format_is_in_the_table_once() -> None:
+def test_every_format_is_in_the_table_once_and_no_two_share_a_suffix_or_first_bytes() -> None:
     assert tuple(FORMATS) == get_args(Format)
-
-
-def test_no_two_formats_share_a_suffix_or_first_bytes() -> None:
     assert len(SUFFIXES) == sum(len(form.suffixes) for form in FORMATS.values())
     assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in SUFFIXES)
     firsts = [first for form in FORMATS.values() for first in form.first_bytes]
@@ -24,18 +21,14 @@ def test_no_two_formats_share_a_suffix_or_first_bytes() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_reader_and_the_encoder_of_a_format_exist(name: Format) -> None:
+def test_the_reader_the_encoder_and_the_options_of_a_format_exist(name: Format) -> None:
     form = FORMATS[name]
     assert callable(load(form.reader).plan_input)
     assert form.is_text or callable(load(form.reader).column_names)
     assert isinstance(encoder_of(name), Encoder)
     assert f".{name}" in form.suffixes, "a part file is named by its format, and found by its suffix"
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_options_of_one_format_are_options_of_the_job_that_name_it(name: Format) -> None:
-    for option in FORMATS[name].options:
-        assert (Job.model_fields[option].description or "").startswith(f"{FORMATS[name].title}: ")
+    for option in form.options:
+        assert (Job.model_fields[option].description or "").startswith(f"{form.title}: ")
 
 
 def test_the_options_of_csv_are_those_of_its_reader() -> None:

@@ -80,13 +80,6 @@ def run(tmp_path: Path) -> Run:
     return told
 
 
-def test_a_kernel_is_compiled_anew_where_what_it_calls_or_the_class_of_an_argument_has_changed(run: Run) -> None:
-    assert run() == ["10 compiled", "9 compiled"]
-    assert run() == ["10 loaded", "9 loaded"]
-    assert run(CALLED.replace("i + 1", "i + 2"), pair="Both") == ["14 compiled", "9 compiled"]
-    assert run(CALLED.replace("FACTOR = 1", "FACTOR = 3"), pair="Both") == ["30 compiled", "9 loaded"]
-
-
 class Planted:
     """Makes a file where its pickle is read."""
 
@@ -104,6 +97,25 @@ def plant(marker: Path, folder: Path) -> Path:
     return index
 
 
+def test_a_kernel_is_compiled_anew_where_what_it_needs_has_changed_or_others_can_write_to_its_cache(
+    tmp_path: Path, run: Run
+) -> None:
+    marker, here = tmp_path / "marker", tmp_path / "here"
+    here.mkdir()
+    (here / ".numba_config.yaml").write_text(f"cache_dir: {tmp_path / 'named'}\n")
+    assert run(cwd=here) == ["10 compiled", "9 compiled"]
+    assert not (tmp_path / "named").exists(), "no configuration in the working folder is read"
+    assert run() == ["10 loaded", "9 loaded"]
+    assert run(CALLED.replace("i + 1", "i + 2"), pair="Both") == ["14 compiled", "9 compiled"]
+    assert run(CALLED.replace("FACTOR = 1", "FACTOR = 3"), pair="Both") == ["30 compiled", "9 loaded"]
+    plant(marker, tmp_path / "code" / "__pycache__").chmod(0o666)
+    first, _, told = run()
+    assert (first, marker.exists()) == ("10 compiled", False)
+    assert told.startswith(
+        f"kernels are compiled anew in each run, for others can write to {tmp_path}/code/__pycache__"
+    )
+
+
 def test_what_was_put_into_a_folder_that_others_can_write_to_is_not_run(tmp_path: Path, run: Run) -> None:
     cache, marker = tmp_path / "cache", tmp_path / "marker"
     assert run(NUMBA_CACHE_DIR=str(cache)) == ["10 compiled", "9 compiled"]
@@ -116,20 +128,6 @@ def test_what_was_put_into_a_folder_that_others_can_write_to_is_not_run(tmp_path
         "(chown, chmod go-w), or name another folder: NUMBA_CACHE_DIR",
     ]
     assert not marker.exists()
-
-
-def test_an_index_that_others_can_write_to_is_not_run_and_no_configuration_in_the_working_folder_read(
-    tmp_path: Path, run: Run
-) -> None:
-    marker, cache, here = tmp_path / "marker", tmp_path / "code" / "__pycache__", tmp_path / "here"
-    here.mkdir()
-    (here / ".numba_config.yaml").write_text(f"cache_dir: {tmp_path / 'named'}\n")
-    assert run(cwd=here) == ["10 compiled", "9 compiled"]
-    assert not (tmp_path / "named").exists()
-    plant(marker, cache).chmod(0o666)
-    first, _, told = run(cwd=here)
-    assert (first, marker.exists()) == ("10 compiled", False)
-    assert told.startswith(f"kernels are compiled anew in each run, for others can write to {cache}")
 
 
 def test_a_helper_of_kernels_counts_no_references() -> None:

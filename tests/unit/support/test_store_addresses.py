@@ -12,30 +12,33 @@ from pyarrow import fs
 from wincli.windowing.support import file_systems
 from wincli.windowing.support.file_systems import file_system_of, reach
 
-AZURE = {
-    "AZURE_STORAGE_ACCOUNT_NAME": "ours",
-    "AZURE_STORAGE_ACCOUNT_KEY": "a2V5",
-    "AZURE_ENDPOINT": "http://127.0.0.1:10000/ours",
-}
+OURS, KEY = {"AZURE_STORAGE_ACCOUNT_NAME": "ours"}, {"AZURE_STORAGE_ACCOUNT_KEY": "a2V5"}
+END = "127.0.0.1:10000"
+EMULATOR = dict.fromkeys(("blob_storage_authority", "dfs_storage_authority"), END)
+EMULATOR |= dict.fromkeys(("blob_storage_scheme", "dfs_storage_scheme"), "http")
 
 
-def test_an_account_of_azure_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in AZURE.items():
-        monkeypatch.setenv(name, value)
-    host = "127.0.0.1:10000"
-    ends = {"blob_storage_authority": host, "dfs_storage_authority": host}
-    schemes = {"blob_storage_scheme": "http", "dfs_storage_scheme": "http"}
-    wanted = fs.AzureFileSystem(account_name="ours", account_key="a2V5", **ends, **schemes)
-    assert file_system_of("abfs://lake/a/out/") == (wanted, "lake/a/out")
-    assert file_system_of("abfss://lake@ours.dfs.core.windows.net/out") == (wanted, "lake/out")
-
-
-def test_the_account_in_a_uri_goes_before_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "ours")
+@pytest.mark.parametrize(
+    ("uri", "environ", "account", "more", "path"),
+    [
+        ("abfs://lake/a/out/", {"AZURE_ENDPOINT": f"http://{END}/ours"}, "ours", EMULATOR, "lake/a/out"),
+        (
+            "abfss://lake@ours.dfs.core.windows.net/out",
+            {"AZURE_ENDPOINT": f"http://{END}"},
+            "ours",
+            EMULATOR,
+            "lake/out",
+        ),
+        ("abfs://lake@theirs.dfs.core.windows.net/out", {}, "theirs", {}, "lake/out"),
+    ],
+)
+def test_an_account_of_azure_is_that_of_the_uri_or_of_the_environment(
+    uri: str, environ: dict[str, str], account: str, more: dict[str, str], path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("AZURE_ENDPOINT", raising=False)
-    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "a2V5")
-    found, path = file_system_of("abfs://lake@theirs.dfs.core.windows.net/out")
-    assert (found, path) == (fs.AzureFileSystem(account_name="theirs", account_key="a2V5"), "lake/out")
+    for name, value in {**OURS, **KEY, **environ}.items():
+        monkeypatch.setenv(name, value)
+    assert file_system_of(uri) == (fs.AzureFileSystem(account_name=account, account_key="a2V5", **more), path)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:9023", "http://127.0.0.1:9023"])

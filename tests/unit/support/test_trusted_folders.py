@@ -46,24 +46,16 @@ def belongs_to_another(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None
     return give
 
 
-def test_a_folder_of_ours_is_ours_and_so_is_one_that_is_yet_to_be_made(own: Path) -> None:
-    assert way_in(own) is None
-    assert way_in(own / "new" / "one") is None
-
-
-def test_folder_that_others_can_write_to_is_reported(own: Path) -> None:
+def test_folder_that_others_can_write_to_is_reported_and_so_is_what_stands_in_it(own: Path) -> None:
+    (own / "cache" / "wincli").mkdir(parents=True)
+    assert way_in(own) is way_in(own / "new" / "one") is way_in(own / "cache" / "wincli") is None
     own.chmod(0o777)
+    assert way_in(own / "cache" / "wincli") == f"others can write to {own}"
     assert way_in(own) == f"others can write to {own}"
     own.chmod(0o1777)
     assert way_in(own) == f"others can write to {own}"  # they cannot touch what is there, but add to it
     assert way_in(own, may_be_shared=True) is None
     assert way_in(own / "wincli") is None
-
-
-def test_a_folder_in_one_that_others_can_write_to_could_be_replaced(own: Path) -> None:
-    (own / "cache" / "wincli").mkdir(parents=True)
-    (own / "cache").chmod(0o777)
-    assert way_in(own / "cache" / "wincli") == f"others can write to {own / 'cache'}"
 
 
 def test_a_group_is_others_unless_it_is_the_users_own(own: Path) -> None:
@@ -124,35 +116,28 @@ def test_a_folder_beside_code_is_open_where_the_code_is_not(
     assert way_in_beside(code, cache) == f"{cache} belongs to another user ({STRANGER})"
 
 
-def test_an_archive_that_another_user_put_there_is_not_read(
+def test_no_archive_is_read_or_made_where_others_can_write_nor_read_that_is_a_link_or_of_another(
     own: Path, belongs_to_another: Callable[[Path], None]
 ) -> None:
     archive = Archive(own / "wincli", "k", ahead=False)
     make(archive, lambda target: target.write_text("classes"))
     assert archive.use_options() != ()
-    belongs_to_another(archive.path_for(7))
-    assert archive.use_options() == ()
-    assert archive.refusal() == f"{archive.path_for(7)} belongs to another user ({STRANGER})"
-
-
-def test_no_archive_is_read_or_made_in_a_folder_that_others_can_write_to(own: Path) -> None:
-    archive = Archive(own / "wincli", "k", ahead=False)
-    make(archive, lambda target: target.write_text("classes"))
     archive.folder.chmod(0o777)
     assert archive.use_options() == ()
+    archive.folder.chmod(0o700)
+    archive.path_for(7).rename(own / "elsewhere")
+    archive.path_for(7).symlink_to(own / "elsewhere")
+    assert archive.use_options() == ()
     archive.path_for(7).unlink()
+    archive.folder.chmod(0o777)
     assert not archive.is_due()
     make(archive, lambda _: pytest.fail("made where others can write"))
     archive.folder.chmod(0o700)
     assert archive.is_due()
-
-
-def test_an_archive_is_no_link(own: Path) -> None:
-    archive = Archive(own / "wincli", "k", ahead=False)
     make(archive, lambda target: target.write_text("classes"))
-    archive.path_for(7).rename(own / "elsewhere")
-    archive.path_for(7).symlink_to(own / "elsewhere")
+    belongs_to_another(archive.path_for(7))
     assert archive.use_options() == ()
+    assert archive.refusal() == f"{archive.path_for(7)} belongs to another user ({STRANGER})"
 
 
 def test_temporary_files_go_where_nobody_can_replace_them(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,38 +12,27 @@ import pytest
 
 from wincli.windowing.support.modules import import_own, search
 
-NAMES = ("own_first", "own_second", "own_third", "own_installed", "own_class", "own_optional", "json")
-FIRST = """
-import own_second
-
-def late():
-    import own_third
-    return own_third
-"""
-INSTALLED = """
-try:
-    import own_optional
-except ImportError:
-    own_optional = None
-"""
+FILES = {
+    "own_first": "import own_second\n\ndef late():\n    import own_third\n    return own_third\n",
+    "own_second": "import json\n\nREAL = json.dumps([1])\n",
+    "own_third": "",
+    "own_optional": "raise SystemExit('nobody asked')\n",
+    "own_class": "class Thing: ...\n",
+    "json": "raise SystemExit('a name of Python')\n",
+}
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     monkeypatch.setattr(sys, "path", [*sys.path])
-    (tmp_path / "own_first.py").write_text(
-        "import own_second\n\n\ndef late():\n    import own_third\n\n    return own_third\n"
-    )
-    (tmp_path / "own_second.py").write_text("import json\n\nREAL = json.dumps([1])\n")
-    (tmp_path / "own_third.py").write_text("")
-    (tmp_path / "own_optional.py").write_text("raise SystemExit('nobody asked')\n")
-    (tmp_path / "own_class.py").write_text("class Thing: ...\n")
-    (tmp_path / "json.py").write_text("raise SystemExit('a name of Python')\n")
+    for name, text in FILES.items():
+        (tmp_path / f"{name}.py").write_text(text)
     search(tmp_path)
     yield tmp_path
-    for name in NAMES[:-1]:
-        sys.modules.pop(name, None)
+    for name in ("own_installed", *FILES):
+        if name != "json":
+            sys.modules.pop(name, None)
 
 
 def test_what_a_job_names_is_found_with_all_that_it_imports(folder: Path) -> None:
@@ -52,14 +41,10 @@ def test_what_a_job_names_is_found_with_all_that_it_imports(folder: Path) -> Non
     assert module.late().__file__ == str(folder / "own_third.py")
 
 
-def test_others_that_ask_do_not_find_it(folder: Path) -> None:
-    with pytest.raises(ModuleNotFoundError):
-        importlib.import_module("own_optional")
-    with pytest.raises(ModuleNotFoundError):
-        __import__("own_optional")
-
-
-def test_what_is_installed_below_the_folder_does_not_find_it(folder: Path) -> None:
+def test_others_that_ask_do_not_find_it_nor_what_is_installed_below_the_folder(folder: Path) -> None:
+    for ask in (importlib.import_module, __import__):
+        with pytest.raises(ModuleNotFoundError):
+            ask("own_optional")
     packages = folder / ".venv" / "site-packages"
     packages.mkdir(parents=True)
     (packages / "own_installed.py").write_text(
