@@ -22,6 +22,8 @@ from wincli.windowing.ports import InputFile
 
 DAYS = units("2026-11-01", "2026-11-05", "day")
 FIVE = units("2026-11-01T05", "2026-11-01T06", "hour")[0]
+WEEK = units("2026-11-02", "2026-11-09", "week")[0]
+KINDS: dict[Unit, Kind] = {FIVE: "hour", WEEK: "week"}
 MTIME = "1970-01-01T00:16:40+00:00"
 
 
@@ -62,10 +64,16 @@ FILES = (
     *("in/dt=2026-11-01/b.csv", "in/dt=2026-11-01/n=1/a.csv", "in/dt=2026-11-03/a.csv", "in/dt=2026-11-03/_x.csv"),
     *("in/dt=2026-11-04/_a.csv", "t/2026-11-01.csv", "t/2026/11/01/a.csv", "t/g-2026-11-01-a.csv"),
     *("t/g-2026-11-01-b.csv", "h/at=2026-11-01T05/a.csv", "two/dt=2026-11-01/hour=05/a.csv", "b/2026-11-01.csv"),
+    *("in/dt=2026%2D11%2D03/b.csv", "w/week=2026-11-02/a.csv"),
+    *(f"in/{odd}/a.csv" for odd in ("dt=__HIVE_DEFAULT_PARTITION__", "kind=7", "old", "=2026-11-02", "dt=2026-13-01")),
 )
 UNITS: list[tuple[tuple[str, ...], Unit, list[str], list[str], list[str]]] = [
     (("in/",), DAYS[0], ["in/dt=2026-11-01"], ["in/"], ["in/dt=2026-11-01/b.csv", "in/dt=2026-11-01/n=1/a.csv"]),
-    (("in",), DAYS[2], ["in/dt=2026-11-03"], ["in"], ["in/dt=2026-11-03/a.csv"]),
+    (
+        ("in",), DAYS[2], ["in/dt=2026%2D11%2D03", "in/dt=2026-11-03"], ["in"],
+        ["in/dt=2026%2D11%2D03/b.csv", "in/dt=2026-11-03/a.csv"],
+    ),
+    (("w",), WEEK, ["w/week=2026-11-02"], ["w"], ["w/week=2026-11-02/a.csv"]),
     (("in",), DAYS[1], [], [], []),
     (("in",), DAYS[3], [], [], []),
     (("h",), FIVE, ["h/at=2026-11-01T05"], ["h"], ["h/at=2026-11-01T05/a.csv"]),
@@ -99,7 +107,7 @@ def test_the_input_of_a_unit(
     write(*FILES)
     listed = tuple(InputFile(str(Path.cwd() / path), 4, MTIME) for path in files)
     wanted = UnitInput(tuple(paths), tuple(bases), listed) if files else None
-    unit_input = found(*inputs, unit=unit, kind="hour" if unit is FIVE else "day")
+    unit_input = found(*inputs, unit=unit, kind=KINDS.get(unit, "day"))
     assert unit_input == wanted
     if unit_input is not None:
         assert len(source(*unit_input.paths, bases=unit_input.bases).files) == len(files)
@@ -133,6 +141,8 @@ def test_inputs_that_have_no_units_or_only_some_of_them() -> None:
         "in has no {date}, and holds no folders of days such as dt=2026-11-02; "
         "write {date} in place of the day in the path"
     )
+    write("old/dt=2026-11-01/a.csv", "old/day=2026-11-01/a.csv")
+    assert refused(ConfigError, "old") == "old holds folders day= and dt=; say which: old/day={date}"
     assert refused(InputError, "none") == "there is no file or folder none; check the path"
     assert refused(InputError, "inn/{date}.csv") == "there is no file or folder inn; did you mean in?"
     assert refused(InputError, "in/x.csv") == "in/x.csv is a file; name a folder"

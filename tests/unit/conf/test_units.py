@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from itertools import pairwise
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from support.places import mistakes
 from wincli.conf.ranges import (
     Kind,
-    Partitions,
     Unit,
     before_date,
     check_kind,
@@ -140,42 +138,36 @@ def test_the_folder_that_all_units_share() -> None:
     assert [before_date(path) for path in paths] == ["events", ".", "/", "in", "s3://b/in", "a"]
 
 
-LAYOUTS: dict[str, tuple[Kind, ...]] = {
-    "{date}": ("hour", "day", "week"),
-    "{date:%Y/%m/%d}": ("day", "week"),
-    "{date:%y%m%d}": ("day", "week"),
-    "{date:%Y-%j}": ("day", "week"),
-    "{date:%G-W%V}": ("week",),
-    "{date:%Y}/{date:%m-%d}": ("day", "week"),
-    "{date:%Y%m%d%H}": ("hour",),
-    "{date:%F-%I%p}": ("hour",),
-}
+LAYOUTS: list[tuple[str, Kind, str | None]] = [
+    *(("{date}", kind, None) for kind in KINDS),
+    *(
+        (path, kind, None)
+        for path in ("{date:%Y/%m/%d}", "{date:%y%m%d}", "{date:%Y-%j}", "{date:%Y}/{date:%m-%d}")
+        for kind in KINDS[1:]
+    ),
+    ("{date:%G-W%V}", "week", None),
+    ("{date:%Y%m%d%H}", "hour", None),
+    ("{date:%F-%I%p}", "hour", None),
+    ("{date:%Y-%m}", "day", "2026-11-03"),
+    ("{date:%d}", "day", "2026-12-02"),
+    ("{date:%m-%d}", "day", "2027-11-02"),
+    ("{date:%j}", "day", "2027-11-02"),
+    ("{date:%F}", "hour", "2026-11-02T01"),
+    ("{date:%F-%I}", "hour", "2026-11-02T12"),
+    ("{date:%A}", "week", "2026-11-09"),
+    ("{date:%m-%d}", "week", "2037-11-02"),
+    ("in", "day", "2026-11-03"),
+]
 
 
-@pytest.mark.parametrize(("path", "kind"), [(path, kind) for path, kinds in LAYOUTS.items() for kind in kinds])
-def test_layouts_with_a_path_of_its_own_for_each_unit(path: str, kind: Kind) -> None:
-    check_template(path, units("2026-11-02", "2026-11-09", kind)[0], kind)
-
-
-@pytest.mark.parametrize(
-    ("path", "kind", "other"),
-    [
-        ("{date:%Y-%m}", "day", "2026-11-03"),
-        ("{date:%d}", "day", "2026-12-02"),
-        ("{date:%m-%d}", "day", "2027-11-02"),
-        ("{date:%j}", "day", "2027-11-02"),
-        ("{date:%F}", "hour", "2026-11-02T01"),
-        ("{date:%F-%I}", "hour", "2026-11-02T12"),
-        ("{date:%A}", "week", "2026-11-09"),
-        ("{date:%m-%d}", "week", "2037-11-02"),
-        ("in", "day", "2026-11-03"),
-    ],
-)
-def test_layouts_that_do_not(path: str, kind: Kind, other: str) -> None:
+@pytest.mark.parametrize(("path", "kind", "other"), LAYOUTS)
+def test_a_layout_has_a_path_of_its_own_for_each_unit_or_is_refused(path: str, kind: Kind, other: str | None) -> None:
     first = units("2026-11-02", "2026-11-09", kind)[0]
-    there = fill(path, first)
+    if other is None:
+        check_template(path, first, kind)
+        return
     assert refused(check_template, path, first, kind) == (
-        f"{path} is {there} for {first.label} and for {other}; "
+        f"{path} is {fill(path, first)} for {first.label} and for {other}; "
         f"write {{date}}, or a layout that is different for every {kind}"
     )
 
@@ -188,29 +180,6 @@ def test_outputs_of_units() -> None:
 
 
 # Partitions
-
-
-ODD = ["dt=__HIVE_DEFAULT_PARTITION__", "kind=7", "old", "dt=2026-13-01"]
-
-
-@pytest.mark.parametrize(
-    ("names", "kind", "found"),
-    [
-        (["dt=2026-11-01", "dt=2026%2D11%2D02", *ODD], "day", ["dt=2026-11-01", "dt=2026%2D11%2D02"]),
-        (["kind=7", "old", "=2026-11-01"], "day", None),
-        (["dt=2026-11-01"], "hour", None),
-        (["at=2026-11-01T05", "at=2026-11-01"], "hour", ["at=2026-11-01T05"]),
-        (["w=2026-11-02"], "week", ["w=2026-11-02"]),
-    ],
-)
-def test_partitions_are_the_folders_of_units(names: list[str], kind: Kind, found: list[str] | None) -> None:
-    folders = {unquote(name.partition("=")[2]): (name,) for name in found or ()}
-    assert partitions(names, kind, "in") == (found and Partitions(names[0].partition("=")[0], folders))
-
-
-def test_one_day_in_two_spellings() -> None:
-    found = partitions(["dt=2026%2D11%2D01", "dt=2026-11-01"], "day", "in")
-    assert found == Partitions("dt", {"2026-11-01": ("dt=2026%2D11%2D01", "dt=2026-11-01")})
 
 
 def test_partitions_that_leave_it_open() -> None:
