@@ -63,12 +63,15 @@ DRIFTS: Mapping[str, Sequence[Types]] = {
         (pa.float64(), pa.float64(), pa.int64()),
     ],
 }
-CASES = [
+CHOSEN = [
     *((window, KEY, drift) for at, window in enumerate(WINDOWS) for drift in list(DRIFTS)[at % 2 :: 2]),
     *((window, (), drift) for at, window in enumerate(WINDOWS) for drift in list(DRIFTS)[at % 3 :: 3]),
 ]
-"""Each window with half of the drifts, and without a key with a third; an eviction needs a key."""
-CASES = [each for each in CASES if each[:2] != ("eviction", ())]
+"""Each window with half of the drifts, and without a key with a third."""
+CASES = [
+    pytest.param(*each, marks=() if at % 2 == 0 else pytest.mark.nightly)
+    for at, each in enumerate(each for each in CHOSEN if each[:2] != ("eviction", ()))  # an eviction needs a key
+]
 
 
 def night(number: int, types: Types) -> pa.Table:
