@@ -7,17 +7,23 @@ import io
 import json
 import os
 import pty
+import shutil
 import subprocess
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from support.in_process import wincli_here
-from support.processes import WINCLI, environment
+from support.in_process import done
+from support.processes import WINCLI, environment, write
 from wincli.cli.console.table import cell_width, head_line, lay_out, row_lines
 from wincli.cli.inspection.explanation.panes_of_key import is_of_key
+from wincli.cli.inspection.results.result import open_result_folder, open_rows, rejects_of
 from wincli.cli.inspection.results.shown_rows import condition_of, parse_only
+from wincli.readers.source import FileSource
+from wincli.windowing.errors import DamagedError, InputError
+from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.rows.projection import RowExpressions, make_projection, project
 
 LOG = """ts,user,amount
@@ -35,42 +41,41 @@ bob        0  2026-11-01 10:00:30  2026-11-01 10:00:30  end            1        
 """
 
 
+JOB = ("run", "-w", "gap(ts, 5m)", "-k", "user", "-a", "count()", "-a", "sum(amount)", "log.csv")
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A result ``out``, and a state ``st``, of a log with a row that is rejected."""
     path = tmp_path_factory.mktemp("shown")
     (path / "log.csv").write_text(LOG)
-    words = ["run", "--window", "gap(ts, 5m)", "--key", "user", "--agg", "count()", "--agg", "sum(amount)"]
-    for more in (["log.csv", "out"], ["--state", "st", "log.csv", "held"]):
-        ran = wincli_here(*words, *more, cwd=path)
-        assert ran.code == 0, ran.err
+    for more in (["out"], ["held", "--state", "st"]):
+        done(path, *JOB, *more)
     return path
 
 
-def shown(folder: Path, *args: str) -> tuple[int, str, str]:
-    ran = wincli_here("show", *args, cwd=folder)
-    return ran.code, ran.out, ran.err
+def shown(folder: Path, *args: str) -> str:
+    ran = done(folder, "show", *args)
+    assert ran.err == ""
+    return ran.out
 
 
 def as_process(folder: Path, *args: str) -> str:
-    done = subprocess.run([WINCLI, "show", *args], cwd=folder, env=environment(), capture_output=True, check=True)
-    return done.stdout.decode()
+    ran = subprocess.run([WINCLI, "show", *args], cwd=folder, env=environment(), capture_output=True, check=True)
+    return ran.stdout.decode()
 
 
 OWN = "user,window,window_start,window_end,closed_by,count,sum_amount"
 
 
-def test_a_result_is_a_table(folder: Path) -> None:
-    assert shown(folder, "out", "--columns", OWN) == (0, RESULT, "")
-
-
-def test_head_where_only_and_columns_choose_rows_and_columns(folder: Path) -> None:
-    head, *_ = RESULT.splitlines()
-    assert shown(folder, "out", "--head", "1", "--columns", OWN)[1].splitlines() == RESULT.splitlines()[:2]
-    assert shown(folder, "out", "--head", "0", "--columns", OWN)[1].split() == head.split()
-    assert shown(folder, "out", "--only", "user=bob", "--columns", "window,user")[1].split()[2:] == ["0", "bob"]
+def test_a_result_is_a_table_of_which_head_where_only_and_columns_choose_rows_and_columns(folder: Path) -> None:
+    assert shown(folder, "out", "--columns", OWN) == RESULT
+    head, first, *_ = RESULT.splitlines()
+    assert shown(folder, "out", "--head", "1", "--columns", OWN).splitlines() == [head, first]
+    assert done(folder, "show", "out", "--head", "0", "--columns", OWN).out.split() == head.split()
+    assert shown(folder, "out", "--only", "user=bob", "--columns", "window,user").split()[2:] == ["0", "bob"]
     where = ["--where", "sum_amount > 4", "--only", "user=ann", "--columns", "window"]
-    assert shown(folder, "out", *where)[1].split() == ["window", "0"]
+    assert shown(folder, "out", *where).split() == ["window", "0"]
 
 
 def test_json_and_csv_have_the_values_of_the_result(folder: Path) -> None:
@@ -83,56 +88,64 @@ def test_json_and_csv_have_the_values_of_the_result(folder: Path) -> None:
 
 
 def test_rejects_and_open_windows_are_rows_too(folder: Path) -> None:
-    _, out, _ = shown(folder, "out", "--rejects", "--columns", "reason,line")
-    assert out.split() == ["reason", "line", "null_order", "5"]
-    _, out, _ = shown(folder, "st")
-    assert [line.split()[:3] for line in out.splitlines()] == [
-        ["user", "window", "rows"], ["ann", "1", "1"], ["bob", "0", "1"],
-    ]  # fmt: skip
+    assert shown(folder, "out", "--rejects", "--columns", "reason,line").split() == [
+        "reason",
+        "line",
+        "null_order",
+        "5",
+    ]
+    opened = [line.split()[:3] for line in shown(folder, "st").splitlines()]
+    assert opened == [["user", "window", "rows"], ["ann", "1", "1"], ["bob", "0", "1"]]
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl", "orc"])
+def test_rows_come_in_order_and_in_the_types_of_the_manifest(folder: Path, form: str) -> None:
+    more = ("--where", "ts is not null") if form == "csv" else ()
+    done(folder, *JOB, f"as-{form}", "--output-format", form, *more)
+    result = open_result_folder(str(folder / f"as-{form}"))
+    found = pa.concat_tables(result.rows.tables(["user", "window", "window_start"]))
+    assert found.schema.types == [pa.string(), pa.int64(), pa.timestamp("us")]
+    assert (found["user"].to_pylist(), found["window"].to_pylist()) == (["ann", "ann", "bob"], [0, 1, 0])
+    assert (rejects_of(result) is None) == bool(more)
+
+
+def test_a_condition_leaves_out_the_parts_that_cannot_have_such_rows(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (part,) = (folder / "out").glob("part-*.parquet")
+    pq.write_table(pq.read_table(part), tmp_path / "few.parquet", row_group_size=1)
+    read, inner = list[object](), FileSource.read
+    monkeypatch.setattr(FileSource, "read", lambda *args: (read.append(args[1]), inner(*args))[1])
+    where = parse_expression("user = 'ann' and \"window\" >= 1")
+    found = pa.concat_tables(open_rows(str(tmp_path / "few.parquet")).tables(["window"], where))
+    assert (found["window"].to_pylist(), len(read)) == ([1], 1)
+
+
+def test_what_is_no_result_and_a_part_that_is_gone_are_told(folder: Path, tmp_path: Path) -> None:
+    for path in (folder, folder / "out" / "_wincli"):
+        with pytest.raises(InputError, match="is no result of wincli"):
+            open_result_folder(str(path))
+    shutil.copytree(folder / "out", tmp_path / "out")
+    next((tmp_path / "out").glob("part-*.parquet")).unlink()
+    with pytest.raises(DamagedError, match="lacks part-"):
+        open_result_folder(str(tmp_path / "out"))
 
 
 def test_units_of_a_range_stand_one_after_the_other(folder: Path) -> None:
-    days = folder / "days"
     for day in ("01", "02"):
-        (days / f"dt=2026-11-{day}").mkdir(parents=True, exist_ok=True)
-        (days / f"dt=2026-11-{day}" / "log.csv").write_text(f"ts,user\n2026-11-{day}T10:00:00,ann\n")
-    words = ["run", "--window", "gap(ts, 5m)", "--key", "user", "--start", "2026-11-01", "--end", "2026-11-03"]
-    assert wincli_here(*words, "days", "by_day", cwd=folder).code == 0
-    _, out, _ = shown(folder, "by_day", "--columns", "unit,user,count")
+        write(folder / "days" / f"dt=2026-11-{day}", log__csv=f"ts,user\n2026-11-{day}T10:00:00,ann\n")
+    span = ("--start", "2026-11-01", "--end", "2026-11-03")
+    done(folder, "run", "--window", "gap(ts, 5m)", "--key", "user", *span, "days", "by_day")
+    out = shown(folder, "by_day", "--columns", "unit,user,count")
     assert out.split() == ["unit", "user", "count", "2026-11-01", "ann", "1", "2026-11-02", "ann", "1"]
-    _, out, _ = shown(folder, "by_day", "--where", "unit = '2026-11-02'", "--columns", "unit")
+    out = shown(folder, "by_day", "--where", "unit = '2026-11-02'", "--columns", "unit")
     assert out.split() == ["unit", "2026-11-02"]
-    _, out, _ = shown(folder, "by_day", "--unit", "2026-11-01", "--columns", "window_start")
+    out = shown(folder, "by_day", "--unit", "2026-11-01", "--columns", "window_start")
     assert out.splitlines()[1] == "2026-11-01 10:00:00"
 
 
-@pytest.mark.parametrize(
-    ("args", "code", "says"),
-    [
-        (["log.csv"], 3, "no state and no result"),
-        (["nope"], 3, "no file or folder nope"),
-        (["out", "--unit", "x"], 2, "a single result"),
-        (["out", "--columns", "usr"], 2, "did you mean 'user'?"),
-        (["out", "--only", "user"], 2, "say it as NAME=VALUE"),
-        (["out", "--only", "window=first"], 2, "'first' is no int64"),
-        (["out", "--where", "count >"], 2, "cannot end with"),
-        (["out", "--json", "--csv"], 2, "three forms"),
-        (["out", "--stage", "x"], 2, "no state"),
-        (["st", "--rejects"], 2, "rejected rows are in outputs"),
-        (["st", "--unit", "x"], 2, "no unit 'x'"),
-        (["st", "--draw"], 2, "no windows with bounds"),
-        (["out", "--draw", "--columns", "user"], 2, "no column of numbers"),
-    ],
-)
-def test_a_mistake_is_one_line(folder: Path, args: list[str], code: int, says: str) -> None:
-    found, out, err = shown(folder, *args)
-    assert (found, out) == (code, "")
-    assert says in err
-
-
 def test_a_drawing_has_a_bar_for_each_window_and_a_line_of_an_aggregate(folder: Path) -> None:
-    _, out, _ = shown(folder, "out", "--draw", "--columns", "sum_amount")
-    axis, ann, sums, bob, _, scale = out.splitlines()
+    axis, ann, sums, bob, _, scale = shown(folder, "out", "--draw", "--columns", "sum_amount").splitlines()
     assert axis.split() == ["2026-11-01", "10:00:00", "2026-11-01", "10:20:00"]
     # 20 minutes over the line: a bar of one minute, and one instant at the end
     assert ann.split()[1:] == ["[===]", "|"]
@@ -151,12 +164,10 @@ stages:
 - {name: one, window: "delta(a, 4)", key: [k], order_by: [a], agg: [count()]}
 - {name: two, window: count(4), agg: [n=count()]}
 """)
-    assert wincli_here("run", "job.yaml", cwd=tmp_path).code == 0
+    done(tmp_path, "run", "job.yaml")
     ends = [json.loads(line)["window_end"] for line in as_process(tmp_path, "out", "--json").splitlines()]
-    code, out, err = shown(tmp_path, "out", "--draw")
-    assert (code, err) == (0, "")
     assert None in ends
-    assert out.splitlines()[1].split()[0] == "windows"
+    assert shown(tmp_path, "out", "--draw").splitlines()[1].split()[0] == "windows"
 
 
 def test_a_table_fits_its_room_and_says_what_it_left_out() -> None:
@@ -174,13 +185,13 @@ def test_a_table_fits_its_room_and_says_what_it_left_out() -> None:
 def test_a_terminal_gets_a_table_of_its_width_in_its_pager(folder: Path) -> None:
     controller, terminal = pty.openpty()
     env = environment({"PAGER": "head -c 10", "LINES": "3", "COLUMNS": "40", "NO_COLOR": "1"})
-    done = subprocess.Popen([WINCLI, "show", "out"], cwd=folder, env=env, stdout=terminal, stderr=subprocess.PIPE)
+    process = subprocess.Popen([WINCLI, "show", "out"], cwd=folder, env=env, stdout=terminal, stderr=subprocess.PIPE)
     os.close(terminal)
-    _, err = done.communicate()
+    _, err = process.communicate()
     assert os.read(controller, 100).decode() == "user  wind"
     os.close(controller)
     assert b"has no room for" in err
-    assert done.returncode == 0
+    assert process.returncode == 0
 
 
 KEYS = {
