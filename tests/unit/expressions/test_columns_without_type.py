@@ -38,7 +38,7 @@ TIMES = [
     "date_trunc('day', x)", "extract(year from x)", "extract(epoch from x)", "epoch(x)", "x - ts", "ts - x", "x - x",
     "x + INTERVAL '5' MINUTE", "x - 5m", "5m + x", "x + INTERVAL '1' MONTH", "x - day", "day - x", "epoch(ts - x)",
     "x - TIMESTAMP '2020-01-01'", "x > ts", "x > DATE '2020-01-01'", "ts - x > 5m", "x + 5m > ts", "x BETWEEN ts AND x",
-    "COALESCE(x, ts) - ts",
+    "COALESCE(x, ts) - ts", "local_date(x, 'Asia/Tokyo')", "timezone('Asia/Tokyo', x)",
 ]  # fmt: skip
 SPANS = ["ts + x", "x + ts", "day + x", "ts - x", "x + 5m", "5m - x", "x * 2", "x / 2", "-x", "x > 5m", "took + x"]
 FACTORS = ["5m * x", "x * took", "took / x"]

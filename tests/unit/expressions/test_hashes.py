@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from wincli.windowing.errors import SpecError
 from wincli.windowing.expressions.binding import bind
 from wincli.windowing.expressions.syntax import parse_expression
 
@@ -86,8 +85,3 @@ def test_hashes_fill_buckets_evenly() -> None:
     counts = np.bincount(np.array(hashes(pa.array(np.arange(80_000)), text="hash(a) % 8"), np.int64), minlength=8)
     assert counts.min() > 9_700
     assert counts.max() < 10_300
-
-
-def test_a_list_has_no_hash() -> None:
-    with pytest.raises(SpecError, match="has no hash"):
-        bind(parse_expression("hash(a)"), pa.schema([("a", pa.list_(pa.int64()))]))

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.strategies import examples
-from wincli.windowing.errors import SpecError
 from wincli.windowing.expressions.binding import bind
 from wincli.windowing.expressions.syntax import parse_expression
 
@@ -107,39 +106,13 @@ def test_nanoseconds_stay_and_a_time_that_64_bits_do_not_hold_fails() -> None:
     assert found.failures.tolist() == [False, True]
 
 
-def test_a_date_and_a_column_without_values_have_local_times() -> None:
-    table = pa.table({"d": [date(2026, 3, 5)], "n": pa.nulls(1)})
-    for text, wanted in (
-        ("local_date(d, 'America/New_York')", date(2026, 3, 4)),
-        ("local_date(n, 'Asia/Tokyo')", None),
-    ):
-        assert bind(parse_expression(text), table.schema).evaluate(table).values.to_pylist() == [wanted]
-
-
-@pytest.mark.parametrize(
-    ("text", "at", "words"),
-    [
-        (
-            "local_date(t, 'Europe/Pari')",
-            "'Europe/Pari'",
-            "unknown time zone 'Europe/Pari'; did you mean 'Europe/Paris'?",
-        ),
-        ("t AT TIME ZONE 'europe/paris'", "'europe/paris'", "did you mean 'Europe/Paris'?"),
-        ("timezone('../etc/passwd', t)", "'../etc/passwd'", "unknown time zone"),
-        ("timezone(t, 'UTC')", "t", "timezone takes a text here that is the same for all rows"),
-        ("local_date('2026-01-01', 'UTC')", "'2026-01-01'", "local_date takes a date or a timestamp"),
-        ("t at time 'UTC'", "at", "cannot stand here"),
-    ],
-)
-def test_a_mistake_is_shown_where_it_stands(text: str, at: str, words: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        bind(parse_expression(text), pa.schema([("t", pa.timestamp("us"))]))
-    assert text[caught.value.span.start : caught.value.span.stop] == at
-    assert words in str(caught.value)
-
-
 def test_at_time_and_zone_are_names_elsewhere() -> None:
     table = pa.table({"at": [datetime(2026, 1, 1)], "time": [1], "zone": [2]})
     found = bind(parse_expression("at at time zone 'UTC' = timezone('UTC', at) AND time < zone"), table.schema)
     assert found.evaluate(table).values.to_pylist() == [True]
     assert str(parse_expression("at at Time Zone 'UTC'")) == "timezone('UTC', at)"
+
+
+def test_a_date_is_its_midnight_in_utc() -> None:
+    text = "local_date(t, 'America/New_York')"
+    assert values(text, [date(2026, 3, 5)], pa.date32()) == [date(2026, 3, 4)]  # type: ignore[list-item]
