@@ -9,14 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-import wincli
 from support.operator_logs import Log, given_by
 from support.places import ROOT
-from wincli.windowing.operator import Operator, PaneInfo
-
-
-def test_the_package_offers_the_base() -> None:
-    assert (wincli.Operator, wincli.PaneInfo) == (Operator, PaneInfo)
 
 
 def test_latest_moves() -> None:

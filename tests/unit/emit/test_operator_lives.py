@@ -41,6 +41,15 @@ class Own(Counting):
         self.counts = Counter(saved["counts"])
 
 
+class Odd(Plain):
+    gives: ClassVar[Any] = None
+
+    def checkpoint(self) -> Any:
+        if self.gives is None:
+            raise OSError("no disk")
+        return self.gives
+
+
 def life(kind: type[Operator], saved: str | None = None) -> OperatorLife:
     return OperatorLife(kind, {"user": "ann"}, " of key user='ann'", saved)
 
@@ -55,30 +64,26 @@ def saved_by(kind: type[Operator], full: bool = False, **attributes: Any) -> str
     return one.text
 
 
-def test_attributes_are_kept() -> None:
-    again = life(Slotted, saved_by(Slotted, full=True, count=3, last=2.5)).operator
-    assert isinstance(again, Slotted)
+def test_attributes_are_kept_and_a_full_window_stays_full() -> None:
+    one = life(Slotted, saved_by(Slotted, full=True, count=3, last=2.5))
+    again: Any = one.operator
     assert (again.count, again.last, again.pairs, again.more) == (3, 2.5, [(1, "a")], b"x")
-    assert again.key == {"user": "ann"}
-    assert again.saved_version == 1
-
-
-def test_a_full_window_stays_full() -> None:
-    one = life(Plain, saved_by(Plain, full=True))
-    assert one.operator
-    assert one.full
+    assert (again.key, again.saved_version, one.full) == ({"user": "ann"}, 1, True)
 
 
 def test_what_is_not_called_stays_as_it_is() -> None:
     assert life(Plain, "{anything}").text == "{anything}"
-    assert life(Plain).text is None
-    assert not life(Plain).exists
+    assert (life(Plain).text, life(Plain).exists) == (None, False)
 
 
-def test_own_checkpoint_and_restore() -> None:
-    again = life(Own, saved_by(Own, counts=Counter(a=2))).operator
-    assert isinstance(again, Own)
+@pytest.mark.parametrize("version", [1, 7])
+def test_own_checkpoint_and_restore_may_migrate_another_version(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = saved_by(Own, counts=Counter(a=2))
+    monkeypatch.setattr(Own, "version", version)
+    one = life(Own, saved)
+    again: Any = one.operator
     assert again.counts == Counter(a=2)
+    assert f'"version",{version}' in str(one.text)
 
 
 def test_another_version_is_refused_without_a_restore(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,61 +97,28 @@ def test_another_version_is_refused_without_a_restore(monkeypatch: pytest.Monkey
     )
 
 
-def test_another_version_is_migrated_by_restore(monkeypatch: pytest.MonkeyPatch) -> None:
-    saved = saved_by(Own, counts=Counter(b=1))
-    monkeypatch.setattr(Own, "version", 7)
-    again = life(Own, saved)
-    assert isinstance(again.operator, Own)
-    assert again.operator.counts == Counter(b=1)
-    assert again.text is not None
-    assert '"version",7' in again.text
-
-
-class Failing(Plain):
-    def checkpoint(self) -> Any:
-        raise OSError("no disk")
-
-
-class Odd(Plain):
-    gives: ClassVar[Any] = None
-
-    def checkpoint(self) -> Any:
-        return type(self).gives
+NO_DICT = "which is no dict with texts as keys; mend the operator, or begin again with a new state"
 
 
 @pytest.mark.parametrize(
     ("gives", "words"),
     [
-        (
-            [],
-            "Odd.checkpoint failed for the operator of key user='ann': it gave [], which is no dict with texts as keys",
-        ),
-        (
-            {1: 2},
-            "Odd.checkpoint failed for the operator of key user='ann': it gave {1: 2}, which is no dict with texts",
-        ),
-        (
-            {"a": [{1}]},
-            "Odd.checkpoint gave a set at ['a'][0] for the operator of key user='ann'; a state holds None, bool",
-        ),
+        ([], f" failed for the operator of key user='ann': it gave [], {NO_DICT}"),
+        ({1: 2}, f" failed for the operator of key user='ann': it gave {{1: 2}}, {NO_DICT}"),
+        ({"a": [{1}]}, " gave a set at ['a'][0] for the operator of key user='ann'; a state holds None, bool"),
+        (None, " failed for the operator of key user='ann': OSError: no disk"),
     ],
 )
-def test_what_a_checkpoint_may_not_give(gives: Any, words: str) -> None:
+def test_what_a_checkpoint_may_not_do(gives: Any, words: str) -> None:
     Odd.gives = gives
     with pytest.raises(DataError) as caught:
         saved_by(Odd)
-    assert str(caught.value).startswith(words)
+    assert str(caught.value).startswith(f"Odd.checkpoint{words}")
 
 
-def test_errors_of_users_name_operator_method_and_key() -> None:
-    with pytest.raises(DataError) as caught:
-        saved_by(Failing)
-    assert str(caught.value).startswith(
-        "Failing.checkpoint failed for the operator of key user='ann': OSError: no disk"
-    )
-    with pytest.raises(DataError) as caught:
+def test_a_restore_that_fails_names_operator_method_and_key() -> None:
+    with pytest.raises(DataError, match=r"^Own\.restore failed for the operator of key user='ann': KeyError: 'counts'"):
         assert life(Own, saved_by(Plain)).operator
-    assert str(caught.value).startswith("Own.restore failed for the operator of key user='ann': KeyError: 'counts'")
 
 
 @pytest.mark.parametrize("saved", ["", "{", "[1]", '{"dict":[["version",1]]}', '{"dict":[["version","1"],["full",0]]}'])
@@ -156,9 +128,8 @@ def test_damage(saved: str) -> None:
 
 
 def test_the_check_before_a_run() -> None:
-    check_saves(Plain)
-    check_saves(Slotted)
-    check_saves(Own)
+    for kind in (Plain, Slotted, Own):
+        check_saves(kind)
     with pytest.raises(ConfigError) as caught:
         check_saves(Counting)
     assert str(caught.value) == (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,28 +27,24 @@ COUNTED = [
 
 
 @pytest.mark.parametrize("window", COUNTED)
-@pytest.mark.parametrize("partial", [False, True])
-@pytest.mark.parametrize("at_end", ["flush", "drop"])
-def test_predicted_row_count_is_the_number_of_rows_written(window: str, partial: bool, at_end: Any) -> None:
-    if partial and not window.startswith("sliding"):
-        return
-    options = Options(emit="rows", partial=partial, at_end=at_end)
-    plan = make_plan(parse_window(window), SCHEMA, (), "arrival", None, options)
-    for rows in (0, 1, 2, 3, 6, 7, 8, 20):
-        table = pa.table({"x": range(rows), "k": [0] * rows}, schema=SCHEMA)
-        got = aggregate(table, window, order_by="arrival", emit="rows", partial=partial, at_end=at_end)
-        written = got.filter(pa.compute.not_equal(got["_mark"].cast(pa.string()).fill_null(""), "only"))
-        assert rows_out(plan, rows) == written.num_rows, rows
+def test_predicted_row_count_is_the_number_of_rows_written(window: str) -> None:
+    for partial, at_end in product([False, True] if window.startswith("sliding") else [False], ["flush", "drop"]):
+        options: dict[str, Any] = {"emit": "rows", "partial": partial, "at_end": at_end}
+        plan = make_plan(parse_window(window), SCHEMA, (), "arrival", None, Options(**options))
+        for rows in (0, 1, 2, 3, 6, 7, 8, 20):
+            table = pa.table({"x": range(rows), "k": [0] * rows}, schema=SCHEMA)
+            got = aggregate(table, window, order_by="arrival", **options)
+            written = got.filter(pa.compute.not_equal(got["_mark"].cast(pa.string()).fill_null(""), "only"))
+            assert rows_out(plan, rows) == written.num_rows, (options, rows)
 
 
-@pytest.mark.parametrize("window", ["count(3)", "within 5", "retain 3 with unique k", "partition by k retain 3"])
-def test_what_depends_on_values_is_not_known_before(window: str) -> None:
-    plan = make_plan(parse_window(window), SCHEMA, (), ["x"], None, Options(emit="rows"))
-    assert rows_out(plan, 100) is None
-
-
-def test_what_depends_on_keys_is_not_known_before() -> None:
-    plan = make_plan(parse_window("retain all"), SCHEMA, ["k"], "arrival", None, Options(emit="rows"))
+@pytest.mark.parametrize(
+    ("window", "key"),
+    [("count(3)", ()), ("within 5", ()), ("retain 3 with unique k", ()), ("partition by k retain 3", ()),
+     ("retain all", ["k"])],
+)  # fmt: skip
+def test_what_depends_on_values_or_keys_is_not_known_before(window: str, key: Any) -> None:
+    plan = make_plan(parse_window(window), SCHEMA, key, ["x"], None, Options(emit="rows"))
     assert rows_out(plan, 100) is None
 
 
@@ -97,11 +94,7 @@ def test_rows_derived_from_panes_are_counted_before_they_are_built(
     assert wincli_here(*asked, "1000000", cwd=tmp_path).code == 0
 
 
-def test_a_window_that_shows_each_row_once_has_no_limit(tmp_path: Path) -> None:
-    asked = ("run", log(tmp_path, 1000), "out", "-w", "count(10)", "--emit", "rows", "--max-rows-out", "1")
-    assert wincli_here(*asked, cwd=tmp_path).code == 0
-
-
-def test_rows_that_enter_have_no_limit(tmp_path: Path) -> None:
-    asked = ("run", log(tmp_path, 1000), "out", "-w", "retain 5", "--emit", "entered", "--max-rows-out", "1")
+@pytest.mark.parametrize(("window", "emit"), [("count(10)", "rows"), ("retain 5", "entered")])
+def test_rows_that_come_once_have_no_limit(tmp_path: Path, window: str, emit: str) -> None:
+    asked = ("run", log(tmp_path, 1000), "out", "-w", window, "--emit", emit, "--max-rows-out", "1")
     assert wincli_here(*asked, cwd=tmp_path).code == 0
