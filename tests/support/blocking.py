@@ -46,19 +46,8 @@ def block(folder: Path, *more: str, before: Sequence[str] = (), quiet: bool = Tr
     write(folder / "log", a__csv="ts,user\n1,a\n100,a\n")
     (folder / "tmp").mkdir()
     write(folder, waiting__py=_MODULE.format(started=str(folder / "started"), go=str(folder / "go")))
-    args = [
-        "run",
-        *(["-q"] if quiet else []),
-        "--master",
-        MASTER,
-        "-w",
-        "delta(ts,60)",
-        "-a",
-        "x=waiting:wait(ts)",
-        *more,
-        "log",
-        "out",
-    ]
+    window = ["--master", MASTER, "-w", "delta(ts,60)", "-a", "x=waiting:wait(ts)"]
+    args = ["run", *(["-q"] if quiet else []), *window, *more, "log", "out"]
     blocked = Blocked(folder, start(args, folder, {"TMPDIR": str(folder / "tmp")}, before))
     deadline = time.monotonic() + _PATIENCE
     while not (folder / "started").exists():

@@ -28,20 +28,8 @@ from wincli.windowing.support.file_systems import file_system_of
 
 DAYS = 6
 _ROWS = 20_000
-_JOB = (
-    "run",
-    "-w",
-    "gap(ts, 20)",
-    "-k",
-    "user",
-    "--order-by",
-    "ts",
-    "-a",
-    "m=median(x)",
-    "-a",
-    "n=count()",
-    *span(1, DAYS),
-)
+_WINDOW = ("-w", "gap(ts, 20)", "-k", "user", "--order-by", "ts", "-a", "m=median(x)", "-a", "n=count()")
+_JOB = ("run", *_WINDOW, *span(1, DAYS))
 _TOKEN = re.compile(r"(?<=-)[0-9a-f]{12}(?=[-.])|(?<=/\.)[0-9a-f]{12}(?=/)")
 _JAVA = ("--master", "local[2]", "--split-size", "64KiB", "--slice-size", "64KiB")
 
