@@ -221,11 +221,11 @@ def _source(
     own = [*tables, *((shown[at], plan.schemas.distinct[code]) for at, code in in_order)]
     declared = pa.schema([(name, kind.type) for name, kind in given.items() if name in files.types])
     own.append((first, declared))  # gives an empty result its types, also in CSV and JSON Lines
-    before = unify((), {}, known).schema
+    before, _ = unify((), {}, known)
     constants = _constants(files, given, before)
     folders = pa.schema([(name, column.type) for name, column in constants.items()])
     fixed = {name: kind.type for name, kind in given.items()}
-    of_folders = unify([(first, folders)], fixed, known).schema
+    of_folders, _ = unify([(first, folders)], fixed, known)
     fixed |= {name: of_folders.field(name).type for name in constants}  # a folder's value wins over a column of files
     there = dict.fromkeys([*(name for _, layout in own for name in layout.names), *folders.names])
     declared_names = [name for name, _ in options.schema if name not in there]
@@ -233,8 +233,8 @@ def _source(
         if name not in named and name not in before.names:  # no file has it and nobody wants it: a typing error
             raise ConfigError(f"the schema names column {name!r}, which no file has", did_you_mean(name, list(there)))
     lacking = pa.schema([(name, given[name].type) for name in declared_names])
-    unified = unify([*own, (first, folders), ("--schema", lacking)], fixed, known, is_text=not reader.columnar)
-    schema = unified.schema
+    every = [*own, (first, folders), ("--schema", lacking)]
+    schema, type_places = unify(every, fixed, known, is_text=not reader.columnar)
     is_bare = not any(layout.names for _, layout in own) and not found.numbers("size").sum()
     lacks = any(name not in schema.names and name.partition(".")[0] not in schema.names for name in named)
     if not schema.names or (is_bare and lacks):
@@ -256,7 +256,7 @@ def _source(
         constants,
         {name: split for name, split in plan.text_at.items() if name not in constants},
         found.texts("below"),
-        type_places=unified.places,
+        type_places=type_places,
         is_cut=plan.is_cut,
         whole=plan.whole,
     )

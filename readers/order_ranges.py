@@ -110,7 +110,7 @@ def merge(ranges: Sequence[SourceRange], expressions: RowExpressions) -> FileSou
     hold.
     """
     sources = [each.source for each in ranges]
-    schema = unify([(source.files[0].path, source.stored) for source in sources], {}).schema
+    schema, _ = unify([(source.files[0].path, source.stored) for source in sources], {})
     firsts = [0, *accumulate(len(source.files) for source in sources)]
     splits: list[Split] = []
     text_at: dict[str, int] = {}

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ...windowing.errors import InputError
 from ...windowing.expressions.nodes import name_text
-from ...windowing.support.column_types import common_type, how_to_keep, schema_entry
+from ...windowing.support.column_types import common_type, how_to_keep, schema_entry, type_of_text
 from .time_formats import UNIX, has_zone
 
 Int64s = npt.NDArray[np.int64]
@@ -28,14 +28,6 @@ _BY_NAME = {
     "timestamp": pa.timestamp("us"),
     "timestamp_ns": pa.timestamp("ns"),
     "timestamptz": pa.timestamp("us", "UTC"),
-}
-_FROM_TEXT = {
-    str(t): t
-    for t in (
-        *(pa.null(), pa.bool_(), pa.string(), pa.binary(), pa.float32(), pa.float64(), pa.date32()),
-        *(pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")),
-        *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
-    )
 }
 _WORDS = (
     (pa.types.is_integer, "an integer"),
@@ -94,22 +86,18 @@ def column_type(text: str) -> ColumnType:
 
 
 def arrow_type(text: str) -> pa.DataType | None:
-    """Return the plain form of the type whose ``str`` is ``text``; None where the text does not determine a type."""
-    text = text.removesuffix(" not null").replace("large_", "")
-    if text in _FROM_TEXT:
-        return _FROM_TEXT[text]
-    if match := re.fullmatch(r"timestamp\[(s|ms|us|ns)(?:, tz=(.+))?\]", text):
-        return pa.timestamp(match[1], match[2])
-    if match := re.fullmatch(r"duration\[(s|ms|us|ns)\]", text):
-        return pa.duration(match[1])
-    if match := re.fullmatch(r"decimal(128|256)\((\d+), (\d+)\)", text):
-        make = pa.decimal128 if match[1] == "128" else pa.decimal256
-        return make(int(match[2]), int(match[3]))
-    if match := re.fullmatch(r"list<[^:]+: (.+)>", text):
-        item = arrow_type(match[1])
+    """Return the type whose ``str`` is ``text`` if texts in results are read back as it; else None."""
+    text = re.sub(r" not null(?=>|$)", "", text.replace("large_", ""))
+    text = re.sub(r"\blist<[^:<>]+: ", "list<item: ", text)
+    kind = type_of_text(text)
+    return kind if kind is not None and str(kind) == text and _reads_back(kind) else None
+
+
+def _reads_back(kind: pa.DataType) -> bool:
+    if pa.types.is_list(kind):
         column_only = (pa.types.is_date, pa.types.is_time, pa.types.is_duration, pa.types.is_binary)
-        return None if item is None or any(matches(item) for matches in column_only) else pa.list_(item)
-    return None
+        return not any(matches(kind.value_type) for matches in column_only) and _reads_back(kind.value_type)
+    return not (pa.types.is_nested(kind) or pa.types.is_float16(kind) or pa.types.is_interval(kind))
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -127,22 +115,12 @@ Named = tuple[str, pa.Schema]
 """A schema, and what messages call the place that it is from."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unified:
-    """The columns of several places.
-
-    ``schema``: the columns, each with one type.
-    ``places``: column to the place that made its type what it is.
-    """
-
-    schema: pa.Schema
-    places: Mapping[str, str]
-
-
 def unify(
     schemas: Sequence[Named], given: Mapping[str, pa.DataType], known: Sequence[Named] = (), is_text: bool = False
-) -> Unified:
+) -> tuple[pa.Schema, dict[str, str]]:
     """Return the union of the columns of all schemas, in order of first appearance; those only known come last.
+
+    Also return, by column, the place that made its type what it is.
 
     ``schemas``: of files, with their paths. ``given``: types by column, which replace all others. ``known``: schemas
     that come before those of the files where types are joined. ``is_text``: whether the files have values as texts.
@@ -166,7 +144,7 @@ def unify(
                 raise _clash(column, place, before, known, is_text)
     order = dict.fromkeys(name for _, schema in (*schemas, *known) for name in schema.names)
     schema = pa.schema([(name, types[name][0]) for name in order])
-    return Unified(schema, {name: types[name][1] for name in order})
+    return schema, {name: types[name][1] for name in order}
 
 
 def _clash(
