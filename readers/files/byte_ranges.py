@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ...windowing.errors import InputError
-from .file import BadContentError, Located, Stream
+from .file import BadContentError, Located
 from .walk import ListedFile
 
 WHOLE = -1  # the end of a range that is read as a stream to the end of its file
@@ -128,7 +128,7 @@ def range_buffers(file: pa.NativeFile, start: int, stop: int, whole: Callable[[b
             size *= 2
 
 
-def stream_buffers(stream: Stream, whole: Callable[[bytes], int]) -> Iterator[bytes]:
+def stream_buffers(stream: pa.NativeFile, whole: Callable[[bytes], int]) -> Iterator[bytes]:
     """Yield the bytes of a stream in buffers of about `STEP` bytes, each of which ends where a record ends.
 
     ``whole``: returns the offset behind the last complete record of some bytes. Raises `BadContentError` for a record

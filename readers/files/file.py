@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import pyarrow as pa
 from pyarrow import fs
@@ -25,20 +25,6 @@ _SECOND = 10**9
 _GZIP = 16 + zlib.MAX_WBITS  # zlib reads gzip's header and trailer, too
 _PACKED = 64 << 10  # compressed bytes at a time
 _FEW = 8  # up to so many files of a folder in a store are checked one by one, else by one listing
-
-
-class Stream(Protocol):
-    """What reads a file from start to end."""
-
-    def read(self, size: int | None = None, /) -> bytes:
-        """Return up to ``size`` bytes, or all; none at the end."""
-
-    def close(self) -> None:
-        """Close the file."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +63,8 @@ class Located:
         self._check_kind()
         return self._checked(self.fs.open_input_file(self._address))
 
-    def open_stream(self) -> Stream:
-        """Open the file for decompressed reading from start to end. Raises as `open_file` does."""
+    def open_stream(self) -> pa.NativeFile:
+        """Open the file, or what reads like one, for decompressed reading from start to end; raises as `open_file`."""
         self._check_kind()
         stream = self._checked(self.fs.open_input_stream(self._address, compression=self.compression))
         return _GzipStream(self, stream) if self.compression == "gzip" else stream

@@ -22,24 +22,8 @@ STREAM_COLUMN = "_stream"
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """One result folder, as its manifest describes it.
-
-    ``shown``: the folder, for messages.
-    ``rows``: the number of rows of each part.
-    ``stream``: how its rows are ordered as a stream; None for a result without stream columns.
-    """
-
-    shown: str
-    files: tuple[ListedFile, ...]
-    rows: tuple[int, ...]
-    types: Mapping[str, pa.DataType]
-    stream: StreamInfo | None
-
-
-@dataclass(frozen=True, slots=True)
 class Files:
-    """The files of an input in arrival order.
+    """The files of an input, or of one result, in arrival order.
 
     ``ordinals``: the ordinal of each file's result folder; None unless the input is several streams.
     ``types``: the types that the manifests of results give, by column.
@@ -72,22 +56,20 @@ def order_files(listing: Listing, order: str) -> Files:
     folders = tuple(manifest.folder for manifest in listing.manifests)
     others = [file for file in listing.files if not file.place.path.startswith(folders)]
     first = results[0]
-    for other in results[1:]:
+    shown = _shown(listing.manifests[0])
+    for manifest, other in zip(listing.manifests, results, strict=True):
         if other.stream != first.stream:
-            raise InputError(
-                f"{first.shown} and {other.shown} are results that are ordered differently", "read them one by one"
-            )
+            what = f"{shown} and {_shown(manifest)} are results that are ordered differently"
+            raise InputError(what, "read them one by one")
     if others and first.stream is not None:
-        raise InputError(
-            f"{first.shown} is a result of wincli and {others[0].place.shown} is not", "read them one by one"
-        )
+        raise InputError(f"{shown} is a result of wincli and {others[0].place.shown} is not", "read them one by one")
     # The types on which all results with a column agree; the types of other columns are inferred.
     declared = [result.types for result in results]
     every = {name: {types[name] for types in declared if name in types} for types in declared for name in types}
     types = {name: kinds.pop() for name, kinds in every.items() if len(kinds) == 1}
     files = value_table(ListedFile, (file for result in results for file in result.files))
-    rows = {file.place.path: n for result in results for file, n in zip(result.files, result.rows, strict=True)}
-    stream = results[0].stream
+    rows = {path: n for result in results for path, n in result.rows.items()}
+    stream = first.stream
     if stream is None:
         return Files(_sorted([*files, *others], order) if others else files, None, types, None, rows)
     if len(results) == 1:
@@ -104,13 +86,16 @@ def _sorted(files: Iterable[ListedFile], order: str) -> ValueTable[ListedFile]:
     return value_table(ListedFile, sorted(files, key=lambda f: (f.mtime or "" if by_time else "", f.place.path)))
 
 
-def _result(manifest: ListedFile, listed: Mapping[str, ListedFile]) -> Result:
+def _shown(manifest: ListedFile) -> str:
+    return manifest.place.shown.removesuffix(MANIFEST).rstrip("/")
+
+
+def _result(manifest: ListedFile, listed: Mapping[str, ListedFile]) -> Files:
     """Read one manifest. ``listed``: the files of the input by path.
 
     Raises `InputError` where it is no manifest, `DamagedError` where a part is missing or has another size.
     """
-    shown = manifest.place.shown.removesuffix(MANIFEST).rstrip("/")
-    folder = manifest.folder
+    shown, folder = _shown(manifest), manifest.folder
     try:
         content = read_manifest(manifest.place if manifest.place.is_local else replace(manifest.place, size=None))
     except ValueError as error:
@@ -137,8 +122,8 @@ def _result(manifest: ListedFile, listed: Mapping[str, ListedFile]) -> Result:
             raise DamagedError(what, "write the result again")
         _check_tail(by_path[folder + name].place, tails[name])
     _check_place(manifest, content, shown)
-    files, rows = tuple(by_path[folder + name] for name, _, _ in parts), tuple(rows for _, rows, _ in parts)
-    return Result(shown, files, rows, types, stream)
+    files = value_table(ListedFile, (by_path[folder + name] for name, _, _ in parts))
+    return Files(files, None, types, stream, {folder + name: rows for name, rows, _ in parts})
 
 
 def _check_tail(place: Located, recorded: str | None) -> None:

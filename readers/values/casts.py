@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...windowing.support.column_types import PER_SECOND
 from .types import ColumnType, Mask
 
 # Casts from text that Arrow lacks, for the text forms in which results of wincli have these types.
@@ -117,7 +118,6 @@ _SHAPES = (
     (pa.types.is_timestamp, r"^\d{4}-\d\d-\d\d"),
 )
 _FAR_TIME = r"^(?P<year>-\d{4,5}|\d{5})(?P<rest>-\d\d-\d\d.*)$"
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _TRIMMED = (
     pa.types.is_integer,
     pa.types.is_floating,
@@ -171,7 +171,7 @@ def _far_times(texts: pa.ChunkedArray, want: ColumnType) -> pa.ChunkedArray:
     near = pc.add(pc.subtract(year, pc.multiply(cycles, 400)), 2000).cast(pa.string())
     times, bad = convert(pc.binary_join_element_wise(near, pc.struct_field(parts, "rest"), ""), want)
     known = pc.and_(times.is_valid(), pa.array(~bad)) if bad is not None else times.is_valid()
-    size = 1 if pa.types.is_date32(want.type) else 86_400 * _PER_SECOND[want.type.unit]
+    size = 1 if pa.types.is_date32(want.type) else 86_400 * PER_SECOND[want.type.unit]
     ticks = times.cast(pa.int32() if pa.types.is_date32(want.type) else pa.int64()).cast(pa.int64())
     moved = pc.add(ticks, pc.multiply(pc.subtract(cycles, 5), 146_097 * size))
     whole = moved.cast(pa.int32()) if pa.types.is_date32(want.type) else moved

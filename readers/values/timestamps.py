@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...windowing.support.column_types import PER_SECOND
 from ...windowing.support.jit import njit
 from .time_formats import (
     AM_PM,
@@ -33,7 +34,6 @@ from .time_formats import (
 )
 from .types import ColumnType, Mask
 
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MONTHS = np.array(
     [
         *("january", "february", "march", "april", "may", "june"),
@@ -63,7 +63,7 @@ def parse_column(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedA
     texts = pc.cast(column, pa.string()).combine_chunks()
     is_date = pa.types.is_date(want.type)
     unit = "us" if is_date else want.type.unit
-    ticks, ok = _parse(texts, want.format or "", _PER_SECOND[unit])
+    ticks, ok = _parse(texts, want.format or "", PER_SECOND[unit])
     known = np.array(pc.is_valid(texts), np.bool_)
     bad = known & ~ok
     parsed = pa.array(ticks, mask=~(known & ok)).cast(pa.timestamp(unit))
