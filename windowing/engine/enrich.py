@@ -144,7 +144,7 @@ def exchange_table(
 
     ``before``: the files of the run before, and those of them with rows that it has seen; None without them.
     ``files``: where the last row of each key is left for the next run; None without a state.
-    Returns what finds the values, and the files left. Raises as `read_table` does.
+    Returns what finds the values, and the files left. Raises as `table_of` does.
     """
     work = _Pass(bound, sink, f"enrich-{uuid.uuid4().hex}", source, table, before[0] if before else None, files, count)
     items = [_Item("before", i, part) for i, part in enumerate(before[1] if before else ())]
@@ -227,7 +227,7 @@ def _receive(work: _Pass, partition: int, pairs: Iterator[tuple[int, BlockRef]])
     for data, side, index in blocks:
         if side == "input" and _match(work, table, _table(data), _name(work.token, partition, index)):
             yield partition, index
-    if work.files is not None and work.bound.asof is not None:
+    if work.files is not None and work.bound.order is not None:
         name = f"{state_name(work.bound.enrichment.name)}{partition:05d}"
         yield work.files.write_table(name, last_rows(table, rows.select(schema.names)))
     release(refs)
@@ -293,14 +293,14 @@ def load_tables(
     ``sink``: keeps what tasks share until `Sink.drop_scratch`. ``executor``: used only for a table of more than
     `SMALL_TABLE` bytes. ``slice_bytes``: bound on the bytes of a table that one task gets. Returns the source with
     columns that can be read, and what its tables have left in a state; only as-of tables leave rows. Raises as
-    `read_table` does.
+    `table_of` does.
     """
     loaded, parts = without_enrichments(source), list[Part]()
     for one in enrichments_of(source):
         bound, table = one.bound, one.table
         name = state_name(bound.enrichment.name)
-        before = state.before if state is not None and bound.asof is not None else None
-        files = state.files if state is not None and bound.asof is not None else None
+        before = state.before if state is not None and bound.order is not None else None
+        files = state.files if state is not None and bound.order is not None else None
         seen = before.tables(name) if before is not None else ()
         width = row_width(table.schema, table.splits, bound.right)
         nbytes = width * sum(split.rows for split in table.splits) + width * sum(part.rows for part in seen)

@@ -70,37 +70,28 @@ class ComparedPair:
 
 
 @dataclass(frozen=True, slots=True)
-class BoundAsOf:
-    """The order of a bound as-of enrichment.
-
-    ``within``: the largest distance of a match, inclusive, in ticks of the type (int) or as a float; None: any.
-    ``strict``: whether a match is before the row.
-    """
-
-    order: ComparedPair
-    within: int | float | None
-    strict: bool
-
-
-@dataclass(frozen=True, slots=True)
 class BoundEnrichment:
     """An enrichment that fits its two sides. It pickles.
 
     ``keys``: the columns that must be equal.
-    ``asof``: the order; None for a plain lookup.
+    ``order``: the order of an as-of enrichment; None for a plain lookup.
+    ``within``: the largest distance of a match, inclusive, in ticks of the order's type (int) or as a float; None: any.
+    ``strict``: whether a match is before the row.
     ``taken``: the columns to take, by their names on the right.
     ``fields``: the columns as the rows get them, in the same order.
     """
 
     enrichment: Enrichment
     keys: tuple[ComparedPair, ...]
-    asof: BoundAsOf | None
+    order: ComparedPair | None
+    within: int | float | None
+    strict: bool
     taken: tuple[str, ...]
     fields: tuple[pa.Field, ...]
 
     @property
     def compared(self) -> tuple[ComparedPair, ...]:
-        return (*self.keys, *([self.asof.order] if self.asof is not None else []))
+        return (*self.keys, *([self.order] if self.order is not None else []))
 
     @property
     def left(self) -> tuple[str, ...]:
@@ -124,9 +115,10 @@ def bind_enrichment(
     for pair in keys:
         if not is_sortable(pair.type):
             raise ConfigError(f"{who}: key {pair.left!r} is {pair.type}", "a key is a number, a text or a time")
-    asof = _as_of(who, enrichment, left, right)
+    order, within = _order(who, enrichment, left, right)
+    strict = enrichment.asof is not None and enrichment.asof.strict
     taken, fields = _taken(who, enrichment, left, right, own)
-    return BoundEnrichment(enrichment, keys, asof, taken, fields)
+    return BoundEnrichment(enrichment, keys, order, within, strict, taken, fields)
 
 
 def _compared(who: str, pair: Pair, left: pa.Schema, right: pa.Schema) -> ComparedPair:
@@ -142,9 +134,12 @@ def _compared(who: str, pair: Pair, left: pa.Schema, right: pa.Schema) -> Compar
     return ComparedPair(pair.left, pair.right, kind)
 
 
-def _as_of(who: str, enrichment: Enrichment, left: pa.Schema, right: pa.Schema) -> BoundAsOf | None:
+def _order(
+    who: str, enrichment: Enrichment, left: pa.Schema, right: pa.Schema
+) -> tuple[ComparedPair | None, int | float | None]:
+    """Return the order of an as-of enrichment, and its tolerance."""
     if enrichment.asof is None:
-        return None
+        return None, None
     order, within = _compared(who, enrichment.asof.order, left, right), enrichment.asof.within
     if pa.types.is_null(order.type):  # neither side has a value, so nothing matches, whatever the type
         order = replace(order, type=pa.float64())
@@ -160,7 +155,7 @@ def _as_of(who: str, enrichment: Enrichment, left: pa.Schema, right: pa.Schema) 
     scale, ticks = scale_of(order.type), None
     if within is not None:
         ticks = float(within) if scale.per_second is None else min(scale.floor(within), 2**63 - 1)
-    return BoundAsOf(order, ticks, enrichment.asof.strict)
+    return order, ticks
 
 
 def _taken(

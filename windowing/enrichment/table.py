@@ -46,17 +46,16 @@ class EnrichTable:
         """
         keys = [compared(rows.column(pair.left), pair) for pair in self.bound.keys]
         codes = self.index.codes(keys)
-        asof = self.bound.asof
-        if asof is None:
+        if self.bound.order is None:
             return codes
         assert self.order is not None
-        column = compared(rows.column(asof.order.left), asof.order)
+        column = compared(rows.column(self.bound.order.left), self.bound.order)
         if column.null_count:
             codes[column.is_null().to_numpy(zero_copy_only=False)] = -1
         at = order_values(column)
-        found = newest_before(codes, at, self.starts, self.order, asof.strict)
-        if asof.within is not None:
-            found[_is_too_far(found, at, self.order, asof.within)] = -1
+        found = newest_before(codes, at, self.starts, self.order, self.bound.strict)
+        if self.bound.within is not None:
+            found[_is_too_far(found, at, self.order, self.bound.within)] = -1
         return found
 
 
@@ -76,14 +75,14 @@ def enrich_table(bound: BoundEnrichment, rows: pa.Table, pos: Ints) -> EnrichTab
     if permutation is not None:
         parts, row = [part.take(pa.array(permutation)) for part in parts], row[permutation]
     twice = np.flatnonzero(np.diff(starts) > 1)
-    if bound.asof is None and len(twice):
+    if bound.order is None and len(twice):
         arrived, firsts = pos[row], starts[twice]
         at = int(firsts[np.argmin(arrived[firsts + 1])])  # the one that a reader of the files finds first
         values = [part.slice(at, 1) for part in parts]
         plain = [each.cast(pa.string()) if pa.types.is_temporal(each.type) else each for each in values]
         key = ", ".join(repr(each[0].as_py()) for each in plain)
         raise DuplicateKeyError(f"--enrich {bound.enrichment.name}", key, (int(arrived[at]), int(arrived[at + 1])))
-    order = order_values(parts[-1]) if bound.asof is not None else None
+    order = order_values(parts[-1]) if bound.order is not None else None
     columns = tuple(combined(rows.column(name)).take(pa.array(row)) for name in bound.taken)
     starts.flags.writeable = False
     return EnrichTable(bound, index, starts, order, columns, row)
@@ -193,14 +192,6 @@ def as_seen(bound: BoundEnrichment, rows: pa.Table, schema: pa.Schema) -> pa.Tab
         ) from error
 
 
-def read_table(bound: BoundEnrichment, source: Source) -> EnrichTable:
-    """Read a whole enrich table into memory.
-
-    Raises what `read_rows` raises, and `DataError` for a key that a lookup table has twice, with both places.
-    """
-    return table_of(bound, source, *read_all(bound, source, None))
-
-
 def table_of(bound: BoundEnrichment, source: Source, rows: pa.Table, pos: Ints) -> EnrichTable:
     """Sort what `read_all` has read. Raises `DataError` for a key that a lookup table has twice, with both places."""
     try:
@@ -251,9 +242,17 @@ class StoredTable:
         columns: Sequence[str],
         encoded: Sequence[str],
     ) -> list[pa.Array]:
-        loaded = _load(self)
-        found = loaded.table.match(rows)
-        return [taken_by(loaded.column(name, name in encoded), found) for name in columns]
+        table, dictionaries = _load(self)
+        found = table.match(rows)
+        values = []
+        for name in columns:
+            column = table.columns[self.bound.taken.index(name)]
+            if name in encoded:
+                if name not in dictionaries:
+                    dictionaries[name] = column.dictionary_encode()
+                column = dictionaries[name]
+            values.append(taken_by(column, found))
+        return values
 
 
 def store(table: EnrichTable, sink: Sink) -> StoredTable:
@@ -269,24 +268,9 @@ def store(table: EnrichTable, sink: Sink) -> StoredTable:
     return StoredTable(token, table.bound, sink)
 
 
-@dataclass(slots=True)
-class _Loaded:
-    """A table in this process, and those of its columns that were dictionary encoded, by name."""
-
-    table: EnrichTable
-    dictionaries: dict[str, pa.Array]
-
-    def column(self, name: str, is_encoded: bool) -> pa.Array:
-        column = self.table.columns[self.table.bound.taken.index(name)]
-        if not is_encoded:
-            return column
-        if name not in self.dictionaries:
-            self.dictionaries[name] = column.dictionary_encode()
-        return self.dictionaries[name]
-
-
 @lru_cache(maxsize=_PROCESS_KEEPS)
-def _load(stored: StoredTable) -> _Loaded:
+def _load(stored: StoredTable) -> tuple[EnrichTable, dict[str, pa.Array]]:
+    """Return a table in this process, and where those of its columns are kept that are asked for as dictionaries."""
     sink, token, bound = stored.sink, stored.token, stored.bound
     rows = sink.read_scratch(f"{token}-rows")
     count = len(bound.keys)
@@ -299,11 +283,11 @@ def _load(stored: StoredTable) -> _Loaded:
     assert tuples is None or isinstance(tuples, Words)
     starts = view_of(sink.read_scratch(f"{token}-starts").column(0), np.int64)
     order = None
-    if bound.asof is not None:
+    if bound.order is not None:
         order = view_of(rows.column(_ORDER), rows.column(_ORDER).type.to_pandas_dtype())
     columns = tuple(rows.column(f"{i}") for i in range(len(bound.taken)))
     row = view_of(rows.column(_ROW), np.int64)
-    return _Loaded(EnrichTable(bound, KeyIndex(tuple(known[:count]), tuples), starts, order, columns, row), {})
+    return EnrichTable(bound, KeyIndex(tuple(known[:count]), tuples), starts, order, columns, row), {}
 
 
 def _write(sink: Sink, name: str, columns: Sequence[tuple[str, pa.Array]]) -> None:
