@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from support.places import TESTS
 from support.readers import put, source
 from wincli.readers.source import FileSource
 from wincli.readers.values.kinds import join, kind_of_texts, type_of
@@ -18,7 +19,6 @@ from wincli.readers.values.types import arrow_type, unify
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.windowing.support.column_types import common_type, plain, type_of_text
 
-X_INT, X_FLOAT_Y = pa.struct([("x", pa.int64())]), pa.struct([("x", pa.float64()), ("y", pa.bool_())])
 TYPES = [
     *(pa.null(), pa.int8(), pa.uint8(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64(), pa.float32(), pa.float64()),
     *(pa.decimal128(10, 2), pa.decimal128(5, 4), pa.bool_(), pa.string(), pa.binary(), pa.date32()),
@@ -27,41 +27,16 @@ TYPES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "wide"),
-    [
-        (pa.int8(), pa.int32(), pa.int32()),
-        (pa.uint8(), pa.int8(), pa.int16()),
-        (pa.uint32(), pa.int32(), pa.int64()),
-        (pa.uint64(), pa.int64(), None),
-        (pa.int64(), pa.float64(), pa.float64()),
-        (pa.int64(), pa.float32(), pa.float64()),
-        (pa.float32(), pa.float64(), pa.float64()),
-        (pa.null(), pa.string(), pa.string()),
-        (pa.timestamp("s"), pa.timestamp("us"), pa.timestamp("us")),
-        (pa.timestamp("ns", "UTC"), pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC")),
-        (pa.timestamp("us", "UTC"), pa.timestamp("us"), None),
-        (pa.timestamp("us"), pa.timestamp("us", "Europe/Paris"), None),
-        (pa.time32("s"), pa.time64("us"), pa.time64("us")),
-        (pa.time32("s"), pa.time32("ms"), pa.time32("ms")),
-        (pa.time64("us"), pa.time64("ns"), pa.time64("ns")),
-        (pa.time64("us"), pa.timestamp("us"), None),
-        (pa.date32(), pa.timestamp("us"), pa.timestamp("us")),
-        (pa.date32(), pa.timestamp("us", "UTC"), None),
-        (pa.decimal128(10, 2), pa.decimal128(5, 4), pa.decimal128(12, 4)),
-        (pa.decimal128(38, 0), pa.decimal128(38, 10), pa.decimal256(48, 10)),
-        (pa.decimal128(10, 2), pa.int32(), pa.decimal128(12, 2)),
-        (pa.decimal128(10, 2), pa.float64(), None),
-        (pa.int64(), pa.string(), None),
-        (pa.bool_(), pa.int64(), None),
-        (pa.list_(pa.int32()), pa.list_(pa.float64()), pa.list_(pa.float64())),
-        (pa.list_(pa.int32()), pa.list_(pa.string()), None),
-        (X_INT, X_FLOAT_Y, X_FLOAT_Y),
-    ],
-)
-def test_the_type_that_holds_both(a: pa.DataType, b: pa.DataType, wide: pa.DataType | None) -> None:
-    assert common_type(a, b) == wide
-    assert common_type(b, a) == wide
+PAIRS = (TESTS / "cases/common_types.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("line", PAIRS)
+def test_the_type_that_holds_both(line: str) -> None:
+    pair, _, wide = line.partition(" = ")
+    a, b = map(type_of_text, pair.split(" + "))
+    assert a is not None
+    assert b is not None
+    assert common_type(a, b) == common_type(b, a) == (None if wide == "none" else type_of_text(wide))
 
 
 def test_instants_of_two_zones_keep_the_zone_that_comes_first_and_the_finest_unit() -> None:
