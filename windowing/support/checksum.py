@@ -46,6 +46,11 @@ def seal(content: Mapping[str, Any]) -> dict[str, Any]:
     return {**content, CHECKSUM: checksum(_canonical(content))}
 
 
+def sealed_text(content: Mapping[str, Any]) -> str:
+    """Return the text of a file that holds a JSON object, indented, with its checksum."""
+    return json.dumps(seal(content), indent=2, ensure_ascii=False) + "\n"
+
+
 def unseal(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a JSON object without its checksum and its fence, if it has them.
 

@@ -76,8 +76,16 @@ def leads_elsewhere(name: str) -> bool:
 
 
 def folder_name(name: str, value: str | None) -> str:
-    """Return the folder that a value of a partition column has in a table of files, as Hive names it."""
-    return f"{name.translate(_HIVE)}={value.translate(_HIVE) if value else _NULL}"
+    """Return the folder that a value of a partition column has, as Hive and Spark name it.
+
+    Null and the empty text have the same one, since Hive has no name for the empty text.
+    """
+    return f"{escaped(name)}={escaped(value) if value else _NULL}"
+
+
+def escaped(text: str) -> str:
+    """Return a text as part of a folder name; characters that Hive escapes become ``%`` and two hex digits."""
+    return text.translate(_HIVE)
 
 
 def folder_path(values: Iterable[tuple[str, str | None]]) -> str:
@@ -99,8 +107,8 @@ class TableFile:
 
     ``path``: its path in the file system of the table.
     ``shown``: its path as the user would write it.
-    ``size``: its size in bytes.
-    ``rows``: its number of rows; None where the table does not say.
+    ``size``: in bytes.
+    ``rows``: None where the table does not say.
     ``mtime``: when it was added, ISO 8601 in UTC; None where it is unknown.
     ``values``: the partition columns, whose values its rows have in common; the file need not hold them.
     ``folders``: the same as the folders of the file write them, where these are folders of partitions; else empty.
@@ -126,8 +134,8 @@ class TableVersion:
 
     ``title``: the kind of the table, for messages.
     ``shown``: the table as the user wrote it.
-    ``root``: its path in that.
-    ``version``: the version, as the kind counts them.
+    ``root``: its path in its file system.
+    ``version``: as the kind counts them.
     ``schema``: its columns, those of partitions among them.
     ``partitions``: the names of its partition columns.
     ``files``: its data files, by path: rows arrive by file, and by row within a file.

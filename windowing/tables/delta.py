@@ -15,7 +15,7 @@ from ..support.address import Address
 from ..support.column_types import plain
 from ..support.file_systems import file_system_of
 from ..support.redaction import redacted_path
-from .address import TableFile, TablePath, TableVersion, Values, is_date, partition_path, split_path
+from .address import TableFile, TablePath, TableVersion, Values, partition_path, split_path
 from .delta_library import LOG, input_errors, open_table
 
 if TYPE_CHECKING:
@@ -64,11 +64,6 @@ def stored_schema(schema: pa.Schema, shown: str) -> pa.Schema:
         what = f"{shown} is a Delta table, for which {twice!r} is the name of two columns: case does not count"
         raise ConfigError(what, "give one of them another name")
     return pa.schema(fields)
-
-
-def columns_of_partition(values: Values) -> pa.Schema:
-    """Return the columns that the path of a new table names: dates where they are, else texts."""
-    return pa.schema([(name, pa.date32() if is_date(value) else pa.string()) for name, value in values])
 
 
 def canonical(values: Values, table: DeltaTable, shown: str) -> Values:

@@ -52,19 +52,8 @@ _IN_SCHEMA = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AddedFile:
-    """A file of a result.
-
-    ``path``: relative to the table.
-    ``size``: in bytes.
-    ``statistics``: as the log has them.
-    """
-
-    path: str
-    size: int
-    values: Values
-    statistics: str
+AddedFile = tuple[str, int, Values, str]
+"""A file of a result: its path in the table, its size in bytes, its partition, its statistics as the log has them."""
 
 
 def find_table(root: str) -> DeltaTable | None:
@@ -136,7 +125,10 @@ def check_writable(table: DeltaTable, shown: str) -> None:
     features = {feature[:1].lower() + feature[1:] for feature in table.protocol().writer_features or ()}
     why = [f"has the feature {feature}, which wincli does not write" for feature in sorted(features - _WRITTEN)]
     settings = table.metadata().configuration
-    why += [text for name, text in _IN_USE.items() if any(_is_set(key, value, name) for key, value in settings.items())]
+    for name, text in _IN_USE.items():
+        is_begin = name.endswith(".")
+        if settings.get(name) == "true" or (is_begin and any(key.startswith(name) for key in settings)):
+            why.append(text)
     why += [text for name, text in _IN_SCHEMA.items() if any(name in field.metadata for field in table.schema().fields)]
     if settings.get("delta.columnMapping.mode", "none") != "none":
         why.append("gives its columns other names in files (column mapping)")
@@ -150,7 +142,6 @@ class DeltaLog:
 
     ``root``: the path or URI of the table; ``shown``: as messages call it.
     ``values``: the partition that is replaced; empty: the whole table.
-    ``token``, ``held``: as `TableLog` has them.
     ``columns``: the columns of the result, those of partitions among them.
     ``partitions``: the names of the partition columns of a new table.
     ``properties``: what the log says of the run.
@@ -179,7 +170,7 @@ class DeltaLog:
         from deltalake.transaction import AddAction  # noqa: PLC0415 - loaded only where a table is written
 
         now = int(time.time() * 1000)
-        adds = [AddAction(file.path, file.size, dict(file.values), now, True, file.statistics) for file in self.files]
+        adds = [AddAction(path, size, dict(values), now, True, told) for path, size, values, told in self.files]
         schema = merged_schema(self.columns, found)
         transaction = app_of(self.values), int(self.token, 16)
         if found is None:
@@ -259,10 +250,6 @@ def _try(commit: Any, shown: str) -> bool:
 
 def _fence_of(values: Values) -> str:
     return f"wincli-fence:{folder_path(values)}"
-
-
-def _is_set(key: str, value: str | None, name: str) -> bool:
-    return key.startswith(name) if name.endswith(".") else key == name and value == "true"
 
 
 # What the log of a Delta table says of the columns of a file, so that readers can pass it over.

@@ -155,8 +155,6 @@ class Reading:
 class IcebergLog:
     """A `TableLog` of an Iceberg table: one result that is to become what the table holds at an address.
 
-    ``address``: the partition, or the whole table.
-    ``token``, ``held``: as `TableLog` has them.
     ``location``: where the table is, for one that is made by this commit.
     ``columns``: the columns of the files, with their field ids.
     """
@@ -210,9 +208,18 @@ class IcebergLog:
         table = found.table
         with catalog_errors(self.address, OutputError):
             try:
-                transaction = self._making(found) if table is None else _without_retries(table).transaction()
-                if table is not None and entries is not None:
-                    _add_named(transaction, added_columns(self.columns, table.schema()))
+                if table is None:
+                    schema = new_schema(self.columns)
+                    spec = new_spec(schema, [name for name, _ in self.address.where])
+                    of_table = (self.address.table, schema, self.location, spec)
+                    transaction = found.catalog.create_table_transaction(*of_table)
+                else:
+                    # A commit is tried once: each attempt of ours looks again at what the table holds.
+                    properties = {**table.metadata.properties, "commit.retry.num-retries": "0"}
+                    table.metadata = table.metadata.model_copy(update={"properties": properties})
+                    transaction = table.transaction()
+                    if entries is not None:
+                        _add_named(transaction, added_columns(self.columns, table.schema()))
                 if entries is not None:
                     self._check_ids(transaction)
                 with transaction.update_snapshot(dict(told)).overwrite() as overwrite:
@@ -224,11 +231,6 @@ class IcebergLog:
             except (CommitFailedException, TableAlreadyExistsError, ValidationException):
                 return False
         return True
-
-    def _making(self, found: Reading) -> Transaction:
-        schema = new_schema(self.columns)
-        spec = new_spec(schema, [name for name, _ in self.address.where])
-        return found.catalog.create_table_transaction(self.address.table, schema, self.location, spec)
 
     def _check_ids(self, transaction: Transaction) -> None:
         schema = transaction.table_metadata.schema()
@@ -253,13 +255,6 @@ def _files(table: Table | None, address: TableAddress) -> Sequence[DataFile]:
 def _held(table: Table | None, address: TableAddress, files: Sequence[DataFile]) -> str:
     known = ("", "") if table is None else (published(table.metadata, address) or "", fence(table.metadata, address))
     return hashlib.sha256("\n".join([*known, *(file.file_path for file in files)]).encode()).hexdigest()
-
-
-def _without_retries(table: Table) -> Table:
-    """Return a table whose commit is tried once: each attempt of ours looks again at what the table holds."""
-    properties = {**table.metadata.properties, "commit.retry.num-retries": "0"}
-    table.metadata = table.metadata.model_copy(update={"properties": properties})
-    return table
 
 
 def _add_named(transaction: Transaction, added: Sequence[pa.Field]) -> None:

@@ -196,11 +196,6 @@ def value_type(text: str | None) -> pa.DataType:
     return pa.date32() if is_date(text) else pa.string()
 
 
-def new_columns(address: TableAddress) -> pa.Schema:
-    """Return the columns of a new table that have their values from the address."""
-    return pa.schema([pa.field(name, value_type(value)) for name, value in address.where])
-
-
 def values_of(address: TableAddress, columns: pa.Schema) -> dict[str, pa.Scalar]:
     """Return the value of each column that an address names, in its type in ``columns``.
 

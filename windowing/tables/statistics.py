@@ -15,8 +15,8 @@ class ColumnStatistics:
 
     ``path``: its path in the schema of the file, such as ``items.list.element``.
     ``nbytes``: its compressed size.
-    ``values``: how many values it has, nulls among them.
-    ``nulls``: how many of them are null; None where the file does not say.
+    ``values``: how many it has, nulls among them.
+    ``nulls``: None where the file does not say.
     ``least``, ``greatest``: bounds of its values, of the Python type that Arrow has for them, NaN left out; None where
         the file does not say or there is no value.
     """

@@ -70,9 +70,10 @@ def publish(log: TableLog[T]) -> None:
         try:
             is_done = log.replace(found)
         except OutputError:
-            if not _has_landed(log):
-                raise
-            return
+            with suppress(WincliError):  # it may have taken effect although its answer was lost
+                if log.published(log.read()) == log.token:
+                    return
+            raise
         if is_done:
             return
 
@@ -85,13 +86,6 @@ def put_fence(log: TableLog[T]) -> None:
     for _ in _tries(log.shown):
         if log.fence(log.read()):
             return
-
-
-def _has_landed(log: TableLog[T]) -> bool:
-    """Whether a commit has taken effect although its answer was lost; false where nobody can tell."""
-    with suppress(WincliError):
-        return log.published(log.read()) == log.token
-    return False
 
 
 def _tries(shown: str) -> Iterator[None]:

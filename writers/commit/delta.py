@@ -18,12 +18,11 @@ from pyarrow import fs, parquet
 from ...windowing.errors import ConfigError
 from ...windowing.support.file_systems import file_system_of
 from ...windowing.support.redaction import redacted_path
-from ...windowing.tables.address import TablePath, Values
+from ...windowing.tables.address import TablePath, Values, is_date
 from ...windowing.tables.delta import (
     PREFIX,
     canonical,
     canonical_in,
-    columns_of_partition,
     fit_columns,
     path_of,
     schema_of,
@@ -32,7 +31,6 @@ from ...windowing.tables.delta import (
 )
 from ...windowing.tables.delta_library import LOG, import_library
 from ...windowing.tables.delta_transaction import (
-    AddedFile,
     DeltaLog,
     check_writable,
     find_table,
@@ -50,8 +48,7 @@ from ..places.conditional import ConditionalStore, keeps_conditions
 from ..places.open import open_store
 from ..places.place import is_local, locate
 from .contract import Content, Progress, TableFiles, with_table_types
-from .result_files import first_missing, read_sealed, recorded_files
-from .version_table import PARTITIONS, RunResult, VersionTable, manifest_path
+from .version_table import PARTITIONS, RunResult, VersionTable
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as Library
@@ -98,7 +95,8 @@ class DeltaResult(RunResult):
         with self.place.fs.open_input_file(f"{self.data}/{manifest['parts'][0]['name']}") as file:
             columns = parquet.read_schema(file).remove_metadata()
         table = find_table(self.at.root)
-        known = columns_of_partition(self.at.values) if table is None else schema_of(table)
+        of_new = pa.schema([(name, pa.date32() if is_date(value) else pa.string()) for name, value in self.at.values])
+        known = of_new if table is None else schema_of(table)
         whole = pa.schema([*columns, *(known.field(name) for name, _ in self.at.values), *divided])
         return {
             "spec": manifest["spec"],
@@ -145,7 +143,7 @@ class DeltaResult(RunResult):
         for name, size, statistics in description["files"]:
             own = TablePath("", name.rpartition("/")[0]).values
             logged = [(column, _logged(value, columns.field(column).type)) for column, value in own]
-            files.append(AddedFile(f"{head}{name}", size, (*values, *logged), statistics))
+            files.append((f"{head}{name}", size, (*values, *logged), statistics))
         properties = {"wincli.run": description["run"], "wincli.token": self.token, "wincli.spec": description["spec"]}
         return DeltaLog(
             self.at.root,
@@ -177,9 +175,6 @@ def _logged(value: str | None, kind: pa.DataType) -> str | None:
     return f"{value}Z".replace(" ", "T") if is_instant else value
 
 
-_TOKEN = re.compile(r"-([0-9a-f]{12})\.parquet$")
-
-
 @dataclass(frozen=True, slots=True)
 class DeltaTable(VersionTable):
     """A `Table` whose files are those of its log.
@@ -188,6 +183,8 @@ class DeltaTable(VersionTable):
     ``is_named``: whether the user has asked for a table, or only a path that leads to one.
     ``by``: the columns of ``--partition-by``, which divide the result further.
     """
+
+    TOKEN: ClassVar[re.Pattern[str]] = re.compile(r"-([0-9a-f]{12})\.parquet$")
 
     path: TablePath
     is_named: bool = True
@@ -246,25 +243,29 @@ class DeltaTable(VersionTable):
         check_writable(table, self.place.shown)
         self._check_partitions(table)
         live = self._live(table)
-        return self._content_of(table, live) if live else Content.VACANT
+        if not live:
+            return Content.VACANT
+        if self._manifest(table, live) is not None:
+            return Content.RESULT
+        root = self.place.path.removesuffix(f"/{self.path.below}") if self.path.below else self.place.path
+        paths = set[str]()
+        for name in (str(file["path"]) for file in live):
+            found, folder = self.TOKEN.search(name), unquote(name).rpartition("/")[0]
+            if found is None:
+                return Content.OTHER
+            paths.add(f"{'/'.join(filter(None, (root, folder)))}/_wincli/manifest-{found[1]}.json")
+        infos = self.place.fs.get_file_info([*paths])
+        return Content.RESULT if all(info.type == fs.FileType.File for info in infos) else Content.OTHER
 
     def manifest(self) -> dict[str, Any] | None:
         """Return the manifest of the result that was published last; None where others have changed what is there."""
         table = self._table()
         return None if table is None else self._manifest(table, self._live(table))
 
-    def missing(self, manifest: Mapping[str, Any]) -> str | None:
+    def _names(self) -> set[str]:
         table = self._table()
         head = f"{self.path.below}/" if self.path.below else ""
-        live = {unquote(str(file["path"])).removeprefix(head) for file in self._live(table)} if table else set[str]()
-        if (files := recorded_files(manifest)) is None:
-            return "has a damaged manifest"
-        parts, rejects = files
-        if live and not any(_TOKEN.search(name) for name in live):
-            return None  # another program has written its rows into other files: `manifest` has compared their number
-        if gone := [name for name, _ in parts if name not in live]:
-            return f"lacks {gone[0]}"
-        return first_missing(self.place, [*parts, *rejects])
+        return {unquote(str(file["path"])).removeprefix(head) for file in self._live(table)} if table else set()
 
     def keeps_conditions(self) -> bool:
         """Whether a log takes each version once: a store must refuse a put whose condition does not hold."""
@@ -302,31 +303,13 @@ class DeltaTable(VersionTable):
             named = f"name them as in {example}, or in --partition-by"
             raise ConfigError(what, named if there else "write the whole table, or choose another output")
 
-    def _content_of(self, table: Library, live: Sequence[Mapping[str, Any]]) -> Content:
-        if self._manifest(table, live) is not None:
-            return Content.RESULT
-        places = {_folder_of(str(file["path"])) for file in live}
-        tokens = {(_folder_of(str(file["path"])), _token_of(file)) for file in live}
-        if any(token is None for _, token in tokens) or not places:
-            return Content.OTHER
-        root = self.place.path.removesuffix(f"/{self.path.below}") if self.path.below else self.place.path
-        paths = [f"{'/'.join(filter(None, (root, folder)))}/_wincli/manifest-{token}.json" for folder, token in tokens]
-        infos = self.place.fs.get_file_info(paths)
-        return Content.RESULT if all(info.type == fs.FileType.File for info in infos) else Content.OTHER
-
     def _manifest(self, table: Library, live: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-        """Return the manifest of the one result that a partition holds.
-
-        A compaction by another program leaves other files with as many rows: these are still that result.
-        """
         values = values_in(table, self.path, self.place.shown)
-        tokens = {_token_of(file) for file in live}
-        if len(tokens) == 1 and (token := next(iter(tokens))) is not None:
-            return read_sealed(self.place, manifest_path(self.place, token))
-        last = published(table, values)
-        found = None if last is None or not live else read_sealed(self.place, manifest_path(self.place, last))
-        is_same = found is not None and found.get("rows_out") == sum(file["num_records"] or 0 for file in live)
-        return found if is_same and only_rewritten(self.path.root, table, values) else None
+        return self._manifest_of(
+            {str(file["path"]): file["num_records"] or 0 for file in live},
+            lambda: published(table, values),
+            lambda: only_rewritten(self.path.root, table, values),
+        )
 
     def _delete(self, paths: Sequence[str]) -> None:
         if is_local(self.place.fs):
@@ -346,12 +329,3 @@ class DeltaTable(VersionTable):
             for folder, _, _ in os.walk(self.place.path, topdown=False):
                 with suppress(OSError):  # it has files
                     Path(folder).rmdir()
-
-
-def _token_of(file: Mapping[str, Any]) -> str | None:
-    found = _TOKEN.search(str(file["path"]))
-    return found[1] if found else None
-
-
-def _folder_of(path: str) -> str:
-    return unquote(path).rpartition("/")[0]

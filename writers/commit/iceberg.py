@@ -32,9 +32,9 @@ from ...windowing.tables.iceberg_schema import (
     check_columns,
     check_written,
     file_schema,
-    new_columns,
     partition_record,
     stored_schema,
+    value_type,
     values_of,
 )
 from ...windowing.tables.statistics import FileStatistics
@@ -45,7 +45,7 @@ from ..places.lock import Owner, hold_marker, lock_of
 from ..places.open import open_store
 from ..places.place import Place, is_local
 from .contract import Content, Progress, TableFiles, with_table_types
-from .result_files import first_missing, read_sealed, recorded_files
+from .result_files import read_sealed
 from .version_table import RunResult, VersionTable, manifest_path
 
 if TYPE_CHECKING:
@@ -113,9 +113,6 @@ class IcebergResult(RunResult):
         return find_table(open_catalog(self.address.catalog), self.address)
 
 
-_TOKEN = re.compile(r"/part-\d{5,}(?:-[0-9a-f]{12})?-([0-9a-f]{12})\.parquet$")
-
-
 @dataclass(frozen=True, slots=True)
 class IcebergTable(VersionTable):
     """A `Table` whose files a catalog knows; they are in its data folder, those of a partition in a folder of that.
@@ -125,6 +122,8 @@ class IcebergTable(VersionTable):
     ``location``: the URI of the table.
     ``has_lease``: whether it is in a store whose keys come from the environment, and not from the catalog.
     """
+
+    TOKEN: ClassVar[re.Pattern[str]] = re.compile(r"(?:^|/)part-\d{5,}(?:-[0-9a-f]{12})?-([0-9a-f]{12})\.parquet$")
 
     partition: TableAddress
     uri: str
@@ -160,7 +159,7 @@ class IcebergTable(VersionTable):
         names = {name for name, _ in address.where}
         own = pa.schema([field for field in result if field.name not in names])
         if table is None:
-            fixed = new_columns(address)
+            fixed = pa.schema([pa.field(name, value_type(value)) for name, value in address.where])
         else:
             check_written(address, table.metadata)
             there = arrow_schema(table.schema())
@@ -186,22 +185,13 @@ class IcebergTable(VersionTable):
         table = self._table()
         return None if table is None else self._manifest(table)
 
-    def missing(self, manifest: Mapping[str, Any]) -> str | None:
-        table, files = self._table(), recorded_files(manifest)
-        if files is None:
-            return "has a damaged manifest"
-        parts, rejects = files
+    def _names(self) -> set[str] | None:
+        table = self._table()
         if table is None:
-            return f"lacks {parts[0][0]}" if parts else "is gone"
-        if untouched(table.metadata, self.partition) is None:
-            live = {file.file_path for file in self._live(table)}
-            if live and not any(_TOKEN.search(name) for name in live):
-                return (
-                    None  # another program has written its rows into other files: `manifest` has compared their number
-                )
-            if gone := [name for name, _ in parts if f"{self.uri}/{name}" not in live]:
-                return f"lacks {gone[0]}"
-        return first_missing(self.place, [*parts, *rejects])
+            return set()
+        if untouched(table.metadata, self.partition) is not None:
+            return None
+        return {file.file_path.removeprefix(f"{self.uri}/") for file in self._live(table)}
 
     def keeps_conditions(self) -> bool:
         return True  # the catalog compares the snapshot that a commit goes on from
@@ -227,25 +217,20 @@ class IcebergTable(VersionTable):
             return files_of(table, self.partition, table.current_snapshot()).data
 
     def _manifest(self, table: Table) -> dict[str, Any] | None:
-        """Return the manifest of the one result that is there.
-
-        A compaction by another program leaves other files with as many rows: these are still that result.
-        """
+        """Return the manifest of the one result that is there."""
         if (token := untouched(table.metadata, self.partition)) is not None:
             return read_sealed(self.place, manifest_path(self.place, token))
         with catalog_errors(self.partition, OutputError):
             files = files_of(table, self.partition, table.current_snapshot())
-        live = files.data
-        tokens = {found[1] if (found := _TOKEN.search(file.file_path)) else None for file in live}  # None: of others
         if files.deletes:  # of rows that others have deleted
             return None
-        if len(tokens) == 1 and (only := tokens.pop()) is not None:
-            return read_sealed(self.place, manifest_path(self.place, only))
-        last = published(table.metadata, self.partition)
-        told = None if last is None or not live else read_sealed(self.place, manifest_path(self.place, last))
-        is_same = told is not None and told.get("rows_out") == sum(file.record_count for file in live)
-        with catalog_errors(self.partition, OutputError):
-            return told if is_same and only_rewritten(table, self.partition) else None
+
+        def is_rewritten() -> bool:
+            with catalog_errors(self.partition, OutputError):
+                return only_rewritten(table, self.partition)
+
+        live = {file.file_path: file.record_count for file in files.data}
+        return self._manifest_of(live, lambda: published(table.metadata, self.partition), is_rewritten)
 
     def _store(self) -> ConditionalStore:
         return open_store(self.uri.rpartition("/")[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -12,10 +11,10 @@ from typing import Any
 from pyarrow import fs
 
 from ...windowing.errors import OutputError
-from ...windowing.support.checksum import read_object, seal, unseal
+from ...windowing.support.checksum import read_object, unseal
 from ...windowing.support.file_systems import is_begun
 from ..places import atomic_files
-from ..places.atomic_files import is_attempt, is_file, list_files
+from ..places.atomic_files import is_file
 from ..places.place import MANIFEST, SUCCESS, Place, is_local, new_token
 from .contract import Description_contra, Progress, TableCommit
 
@@ -90,26 +89,12 @@ def check_names(shown: str, recorded: Set[str], there: Set[str], do: str) -> Non
         raise OutputError(f"cannot write {shown}: no task knows of {stray[0]}; nothing was written")
 
 
-def names_of(manifest: Mapping[str, Any]) -> set[str]:
-    """Return the names of the files of a result."""
-    return {str(part["name"]) for part in (*manifest["parts"], *manifest["rejects"])}
-
-
-def check_parts(place: Place, staging: str, manifest: Mapping[str, Any]) -> None:
-    """Delete what killed attempts left in a staging folder, and check that it has the parts of its manifest.
-
-    Raises `OutputError` naming a part that is missing or that no task knows of.
-    """
-    paths = {path.removeprefix(staging + "/"): path for path in list_files(place.fs, staging)}
-    there = {name for name in paths if not is_attempt(name)}
-    for killed in paths.keys() - there:
-        place.fs.delete_file(paths[killed])
-    check_names(place.shown, names_of(manifest), there, "write to a folder that all workers share")
-
-
-def sealed_text(manifest: Mapping[str, Any]) -> bytes:
-    """Return the content of the file of a manifest."""
-    return json.dumps(seal(manifest), indent=2, ensure_ascii=False).encode() + b"\n"
+def files_of(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the names of the files of a result; empty where the manifest does not tell."""
+    try:
+        return [str(part["name"]) for part in (*manifest["parts"], *manifest["rejects"])]
+    except (KeyError, TypeError):
+        return []
 
 
 def token_of(place: Place, run: str, commit: Callable[[str], TableCommit[Any]]) -> str:
@@ -143,7 +128,6 @@ class FolderSwap(TableCommit[Description_contra]):
     """A `TableCommit` on a local file system, whose staging folder becomes the folder of the result or of the unit.
 
     ``place``: the location of that folder.
-    ``token``: the id of the staging folder.
     """
 
     place: Place

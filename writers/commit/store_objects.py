@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,6 @@ _OF_A_RUN = re.compile(r"(?:part|rejects)-\d+(?:-[0-9a-f]{12})?-([0-9a-f]{12})\.
 class StoreObjects:
     """The objects of an output; names are relative to the folder above the output.
 
-    ``place``: the location of the output.
     ``uri``: its address, with secrets.
     ``owner``: the run that holds the output; None before.
     ``own``: the ids of the results that this process writes.
@@ -113,14 +112,6 @@ def has_result(content: bytes) -> bool:
         return True
 
 
-def files_of(manifest: Mapping[str, Any]) -> list[str]:
-    """Return the names of the files of a result; empty where the manifest does not tell."""
-    try:
-        return [str(part["name"]) for part in (*manifest["parts"], *manifest["rejects"])]
-    except (KeyError, TypeError):
-        return []
-
-
 def run_of(name: str) -> str | None:
     """Return the id of the run in the name of a file of a result, such as ``part-00000-ATTEMPT-RUN.csv``; else None."""
     found = _OF_A_RUN.fullmatch(name.rpartition("/")[2])
@@ -131,12 +122,6 @@ def is_of_runs(name: str) -> bool:
     """Whether only runs write a file of this name to an output."""
     last = name.rpartition("/")[2]
     return bool(run_of(name) or _ATTEMPT.fullmatch(last)) or name.startswith("_wincli/") or name in ("", SUCCESS)
-
-
-def strays(names: Iterable[str], kept: Sequence[str]) -> list[str]:
-    """Return the names of files that runs have left in an output; ``kept``: the files of its result."""
-    keep = {MANIFEST, SUCCESS, "", *kept}
-    return [name for name in names if name not in keep and is_of_runs(name)]
 
 
 def check_files(shown: str, there: Mapping[str, int], manifest: Mapping[str, Any]) -> None:

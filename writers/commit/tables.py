@@ -15,13 +15,13 @@ from pyarrow import fs
 
 from ...windowing.errors import OutputError, WincliError
 from ...windowing.support.address import Address
-from ...windowing.support.checksum import read_object
+from ...windowing.support.checksum import read_object, sealed_text
 from ...windowing.support.file_systems import begun, reach
 from ...windowing.support.redaction import redacted_path
 from ...windowing.tables.delta import PREFIX
 from ...windowing.tables.iceberg_catalog import is_address
 from ..places import atomic_files
-from ..places.atomic_files import is_file, put_file
+from ..places.atomic_files import is_attempt, is_file, list_files, put_file
 from ..places.conditional import (
     ConditionFailedError,
     Version,
@@ -37,15 +37,15 @@ from .delta import DeltaTable
 from .iceberg import IcebergTable
 from .result_files import (
     FolderSwap,
-    check_parts,
+    check_names,
+    files_of,
     folders_beside,
     missing_file,
     read_manifest,
     remove_beside,
-    sealed_text,
     token_of,
 )
-from .store_objects import StoreObjects, check_files, files_of, has_result, is_of_runs, parse, run_of, strays
+from .store_objects import StoreObjects, check_files, has_result, is_of_runs, parse, run_of
 
 # A table that is a folder in an object store: one conditional put of its manifest replaces its result.
 #
@@ -65,38 +65,10 @@ _PREPARED = "manifest.json"
 _UPLOADED = 5 << 20  # bytes from which a file may be uploaded in parts
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A result that only has to be published.
-
-    ``base``: the version of the manifest that it replaces; None: there was none.
-    ``content``: the manifest.
-    """
-
-    base: Version | None
-    content: bytes
-
-    def to_json(self) -> bytes:
-        """Return the text that is stored beside the output until the result is published."""
-        base = None if self.base is None else asdict(self.base)
-        return json.dumps({"base": base, "manifest": self.content.decode()}).encode()
-
-    @classmethod
-    def parse(cls, text: bytes) -> Prepared | None:
-        """Return what the text says, None where it is damaged."""
-        try:
-            value = read_object(text)
-            base = None if value["base"] is None else Version(**value["base"])
-            return cls(base, str(value["manifest"]).encode())
-        except (ValueError, KeyError, TypeError):
-            return None
-
-
 @dataclass(slots=True)
 class StoreCommit(TableCommit[Mapping[str, Any]]):
     """A `TableCommit` whose parts stay where tasks write them.
 
-    ``objects``: the objects of the output.
     ``token``: the id of the staging folder, which the names of its parts carry.
     ``base``: the version of the manifest that it replaces, known from `open` on; None: there is none.
     """
@@ -144,7 +116,9 @@ class StoreCommit(TableCommit[Mapping[str, Any]]):
                 raise
             objects.store.delete([objects.of_output(n) for n in there if run_of(n) == self.token and n not in named])
             objects.may_have_uploads |= any(there[name] >= _UPLOADED for name in named)
-            objects.store.put(self._prepared_name, Prepared(self.base, sealed_text(manifest)).to_json())
+            base = None if self.base is None else asdict(self.base)
+            prepared = {"base": base, "manifest": sealed_text(manifest)}
+            objects.store.put(self._prepared_name, json.dumps(prepared).encode())
 
     def publish(self) -> None:
         """Put the manifest if nobody has put another since `open`; then delete what it has replaced.
@@ -153,18 +127,19 @@ class StoreCommit(TableCommit[Mapping[str, Any]]):
         """
         objects = self.objects
         prepared, now = self._prepared(), objects.manifest.read()
-        if prepared is None or prepared.base != version_of(now):
+        if prepared is None or prepared[0] != version_of(now):
             raise objects.manifest.lost()
+        base, content = prepared
         objects.tried.add(self.token)
         try:
-            objects.manifest.put(prepared.content, prepared.base)
+            objects.manifest.put(content, base)
         except OSError:
-            if not self._is_published(prepared):
+            if not self._is_published(content):
                 raise
         with suppress(OSError):  # `StoreTable.remove_leftovers` tries again
             former = now.content if now else b""
             objects.store.put(objects.of_output(SUCCESS), b"")
-            kept = set(files_of(parse(prepared.content) or {}))
+            kept = set(files_of(parse(content) or {}))
             gone = [objects.of_output(name) for name in files_of(parse(former) or {}) if name not in kept]
             objects.store.delete([*gone, *objects.files_beside("new", self.token)])
 
@@ -173,23 +148,34 @@ class StoreCommit(TableCommit[Mapping[str, Any]]):
         if now is not None and (parse(now.content) or {}).get("run") == run:
             return Progress.PUBLISHED
         prepared = self._prepared()
-        if prepared is None or prepared.base != version_of(now):
+        if prepared is None or prepared[0] != version_of(now):
             return Progress.GONE
-        return Progress.READY if (parse(prepared.content) or {}).get("run") == run else Progress.GONE
+        return Progress.READY if (parse(prepared[1]) or {}).get("run") == run else Progress.GONE
 
     @property
     def _prepared_name(self) -> str:
         return self.objects.beside("new", self.token, _PREPARED)
 
-    def _prepared(self) -> Prepared | None:
-        found = self.objects.store.get(self._prepared_name) if self.token else None
-        return None if found is None else Prepared.parse(found.content)
+    def _prepared(self) -> tuple[Version | None, bytes] | None:
+        """Return what waits to be published, None where nothing does or it is damaged.
 
-    def _is_published(self, prepared: Prepared) -> bool:
+        These are the version of the manifest that it replaces, None where there was none, and its own manifest.
+        """
+        found = self.objects.store.get(self._prepared_name) if self.token else None
+        if found is None:
+            return None
+        try:
+            told = read_object(found.content)
+            base = None if told["base"] is None else Version(**told["base"])
+            return base, str(told["manifest"]).encode()
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def _is_published(self, content: bytes) -> bool:
         """Whether a put whose answer got lost has taken effect; False where the store does not say that."""
         with suppress(OSError):
             now = self.objects.manifest.read()
-            return now is not None and now.content == prepared.content
+            return now is not None and now.content == content
         return False
 
 
@@ -198,10 +184,7 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class StoreTable:
-    """A `Table` that is a folder in an object store.
-
-    ``objects``: what belongs to it.
-    """
+    """A `Table` that is a folder in an object store."""
 
     objects: StoreObjects
 
@@ -234,7 +217,9 @@ class StoreTable:
         found = self.place.fs.get_file_info(self.place.path).type
         if found == fs.FileType.File:
             return Content.NO_FOLDER
-        return Content.VACANT if found == fs.FileType.NotFound or self._is_vacant() else Content.OTHER
+        names = [] if found == fs.FileType.NotFound else list_files(self.place.fs, self.place.path)
+        are_of_runs = all(is_of_runs(name.removeprefix(f"{self.place.path}/")) for name in names)
+        return Content.VACANT if are_of_runs else Content.OTHER
 
     def manifest(self) -> dict[str, Any] | None:
         return read_manifest(self.place, self.place.path)
@@ -290,11 +275,6 @@ class StoreTable:
     def token_of(self, run: str) -> str:
         return token_of(self.place, run, self.commit)
 
-    def _is_vacant(self) -> bool:
-        infos = self.place.fs.get_file_info(fs.FileSelector(self.place.path, recursive=True, allow_not_found=True))
-        files = (info.path for info in infos if info.type == fs.FileType.File)
-        return all(is_of_runs(path.removeprefix(f"{self.place.path}/")) for path in files)
-
     def _leftovers(self, manifest: Mapping[str, Any]) -> tuple[list[str], set[str]]:
         """Return the names of all files to delete, and of those among them that may be of a run that still publishes.
 
@@ -304,8 +284,8 @@ class StoreTable:
         if manifest and SUCCESS not in there:
             objects.store.put(objects.of_output(SUCCESS), b"")
         own = objects.own - objects.tried
-        inside = strays(there, files_of(manifest))
-        found = {objects.of_output(name): run_of(name) for name in inside}
+        kept = {MANIFEST, SUCCESS, "", *files_of(manifest)}
+        found = {objects.of_output(name): run_of(name) for name in there if name not in kept and is_of_runs(name)}
         for role, token, _ in folders_beside(self.place):
             found |= dict.fromkeys(objects.files_beside(role, token), token)
         return list(found), {name for name, run in found.items() if run not in own}
@@ -331,10 +311,14 @@ class ResultSwap(FolderSwap[Mapping[str, Any]]):
 
     def prepare(self, manifest: Mapping[str, Any]) -> None:
         """Check the parts, write the manifest and ``_SUCCESS``, and sync the folders; the parts are on disk already."""
-        check_parts(self.place, self.staging, manifest)
+        paths = {path.removeprefix(f"{self.staging}/"): path for path in list_files(self.place.fs, self.staging)}
+        there = {name for name in paths if not is_attempt(name)}
+        for killed in paths.keys() - there:
+            self.place.fs.delete_file(paths[killed])
+        check_names(self.place.shown, {*files_of(manifest)}, there, "write to a folder that all workers share")
         root = Path(self.staging)
         with output_errors(f"{self.place.shown}/{MANIFEST}"):
-            put_file(self.place.fs, f"{self.staging}/{MANIFEST}", sealed_text(manifest))
+            put_file(self.place.fs, f"{self.staging}/{MANIFEST}", sealed_text(manifest).encode())
             put_file(self.place.fs, f"{self.staging}/{SUCCESS}", b"")
             for folder in (root / REJECTED, (root / MANIFEST).parent, root):
                 if folder.is_dir():
@@ -354,10 +338,7 @@ class ResultSwap(FolderSwap[Mapping[str, Any]]):
 
 @dataclass(frozen=True, slots=True)
 class FolderTable:
-    """A `Table` that is a folder on a local file system.
-
-    ``place``: its location.
-    """
+    """A `Table` that is a folder on a local file system."""
 
     place: Place
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, ClassVar
 from pyarrow import fs
 
 from ...windowing.errors import OutputError
-from ...windowing.support.checksum import seal
+from ...windowing.support.checksum import seal, sealed_text
 from ...windowing.tables.statistics import FileStatistics
 from ..places import atomic_files
 from ..places.atomic_files import is_attempt, list_files, put_file
@@ -22,7 +23,15 @@ from ..places.lock import Owner, hold_lock, lock_of
 from ..places.os_errors import make_folders, output_errors
 from ..places.place import MANIFEST, Place, is_local
 from .contract import Progress, TableCommit
-from .result_files import check_names, folders_beside, names_of, read_sealed, remove_beside, sealed_text
+from .result_files import (
+    check_names,
+    files_of,
+    first_missing,
+    folders_beside,
+    read_sealed,
+    recorded_files,
+    remove_beside,
+)
 
 # The files of a run that are written where they stay: parts, rejects and a manifest under names with its id.
 
@@ -45,7 +54,7 @@ def check_run_files(place: Place, data: str, token: str, manifest: Mapping[str, 
     Raises `OutputError` naming a file that is missing or that no task knows of.
     """
     own = {path.removeprefix(f"{data}/"): path for path in own_files(place, token)}
-    recorded = names_of(manifest)
+    recorded = {*files_of(manifest)}
     overtaken = own.keys() - recorded if not is_local(place.fs) else set()  # each attempt has a name of its own there
     for name in {*overtaken, *filter(is_attempt, own)}:
         place.fs.delete_file(own.pop(name))
@@ -115,7 +124,7 @@ class RunResult(TableCommit[Mapping[str, Any]], ABC):
             own = self._describe(manifest, {part["name"]: part[STATISTICS] for part in manifest["parts"]})
             run = manifest.get("run") or self.token
             self._put(self.DESCRIPTION, {"run": run, "held": held["held"], **own})
-            put_file(self.place.fs, manifest_path(self.place, self.token), sealed_text(bare))
+            put_file(self.place.fs, manifest_path(self.place, self.token), sealed_text(bare).encode())
             if is_local(self.place.fs):  # the entries of the folders; the files are on disk already
                 root = Path(self.place.path)
                 for folder in (root / "_wincli", root / "_rejected", Path(self.staging), root, root.parent):
@@ -198,6 +207,9 @@ class VersionTable(ABC):
     owners: list[Owner] = field(default_factory=list, compare=False, repr=False, kw_only=True)
     own: set[str] = field(default_factory=set, compare=False, repr=False, kw_only=True)
 
+    TOKEN: ClassVar[re.Pattern[str]]
+    """Finds the id of its run in the name of a file of a result."""
+
     @abstractmethod
     def commit(self, token: str) -> RunResult:
         """Return the commit of a run with an id; its staging folder is beside the folder of the files."""
@@ -236,9 +248,41 @@ class VersionTable(ABC):
         if left or is_local(self.place.fs):
             self._remove_empty()
 
+    def missing(self, manifest: Mapping[str, Any]) -> str | None:
+        if (files := recorded_files(manifest)) is None:
+            return "has a damaged manifest"
+        parts, rejects = files
+        live = self._names()
+        if live is not None:
+            if live and not any(self.TOKEN.search(name) for name in live):
+                return None  # another program has written its rows into other files: `manifest` compares their number
+            if gone := [name for name, _ in parts if name not in live]:
+                return f"lacks {gone[0]}"
+        return first_missing(self.place, [*parts, *rejects])
+
+    def _manifest_of(
+        self, live: Mapping[str, int], last: Callable[[], str | None], is_rewritten: Callable[[], bool]
+    ) -> dict[str, Any] | None:
+        """Return the manifest of the one result that is there; None where others have changed what is there.
+
+        A compaction by another program leaves other files with as many rows: these are still that result. ``live``: the
+        files that are there, with their rows; ``last``: the id of the last result that was published here;
+        ``is_rewritten``: whether others have done no more since than to write the same rows into other files.
+        """
+        tokens = {found[1] if (found := self.TOKEN.search(name)) else None for name in live}  # None: of others
+        if len(tokens) == 1 and (only := tokens.pop()) is not None:
+            return read_sealed(self.place, manifest_path(self.place, only))
+        token = last() if live else None
+        told = None if token is None else read_sealed(self.place, manifest_path(self.place, token))
+        return told if told is not None and told.get("rows_out") == sum(live.values()) and is_rewritten() else None
+
     def token_of(self, run: str) -> str:
         tokens = (token for role, token, _ in folders_beside(self.place) if role == "new")
         return next((token for token in tokens if self.commit(token).is_ready(run)), "")
+
+    @abstractmethod
+    def _names(self) -> set[str] | None:
+        """Return the names of the files that are there, in the folder of the files; None: those of the last result."""
 
     @abstractmethod
     def _store(self) -> ConditionalStore:

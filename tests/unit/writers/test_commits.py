@@ -27,7 +27,7 @@ from support.quick_store import URI, QuickStore, expire, use
 from support.strategies import examples
 from wincli.windowing.errors import OutputError
 from wincli.writers.commit.contract import Progress, Table, TableCommit
-from wincli.writers.commit.store_objects import files_of
+from wincli.writers.commit.result_files import files_of
 from wincli.writers.commit.tables import FolderTable, StoreTable, table_of
 from wincli.writers.output.output import Output, open_output
 from wincli.writers.output.sink import FileSink
