@@ -13,14 +13,12 @@ import pyarrow as pa
 
 from ...windowing.support.formats import FORMATS, Format, load
 
-Encode = Callable[[Iterable[pa.Table], pa.Schema, "IO[bytes] | pa.NativeFile"], None]
-"""Writes tables with the columns of a schema, in its order, some dictionary encoded, to an open file."""
-
 Write = Callable[[pa.Table], None]
 """Writes the next rows to a file that is open."""
 
 Open = Callable[[pa.Schema, "IO[bytes] | pa.NativeFile"], AbstractContextManager[Write]]
-"""Begins a file with the columns of a schema; its context takes tables as `Encode` does, and ends the file."""
+"""Begins a file with the columns of a schema; its context takes tables with these, in their order, some dictionary
+encoded, and ends the file."""
 
 _STEP = 1 << 20
 

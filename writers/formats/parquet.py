@@ -39,7 +39,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -74,15 +74,15 @@ def begin(schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> Iterator[Write]
         yield write
 
 
-def encode_intermediate(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """Write ``tables`` as `begin` does, but uncompressed and with plain floats.
+@contextmanager
+def begin_intermediate(schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> Iterator[Write]:
+    """Write tables as `begin` does, but uncompressed and with plain floats.
 
     The file is read once, soon, and then deleted.
     """
-    intermediate = _File(plain(schema), file, "none", lambda column: is_bytes(column.type) and _repeats(column))
-    with intermediate.writing() as write:
-        for table in tables:
-            write(table)
+    written = _File(plain(schema), file, "none", lambda column: is_bytes(column.type) and _repeats(column))
+    with written.writing() as write:
+        yield write
 
 
 @contextmanager
@@ -190,19 +190,14 @@ def _write(writer: parquet.ParquetWriter, table: pa.Table) -> None:
 
 
 def _conform(table: pa.Table, target: pa.Schema) -> pa.Table:
-    columns = [
-        column if _is_writable_dictionary(column, field.type) else column.cast(field.type)
-        for column, field in zip(table.columns, target, strict=True)
-    ]
+    columns = []
+    for column, kind in zip(table.columns, target.types, strict=True):
+        is_alike = pa.types.is_dictionary(column.type) and column.type.value_type == kind and is_bytes(kind)
+        has_null = is_alike and any(chunk.dictionary.null_count for chunk in column.chunks)
+        columns.append(column if is_alike and not has_null else column.cast(kind))
     return pa.table(
         columns, schema=pa.schema([field.with_type(c.type) for field, c in zip(target, columns, strict=True)])
     )
-
-
-def _is_writable_dictionary(column: pa.ChunkedArray, target: pa.DataType) -> bool:
-    if not pa.types.is_dictionary(column.type) or column.type.value_type != target or not is_bytes(target):
-        return False
-    return not any(chunk.dictionary.null_count for chunk in column.chunks)
 
 
 def _read(part: Path) -> tuple[pa.Schema, Iterator[pa.Table]]:

@@ -154,7 +154,6 @@ Mode = Literal["error", "overwrite"]
 class Output:
     """A locked output with a staging folder; `open_output` makes it.
 
-    ``table``: the table that is written.
     ``table_commit``: the result of this run on its way into the table.
     ``mode``: whether a result that is already there is an ``error`` or is overwritten.
     ``evolve``: whether a table by version may get columns that it lacks.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...windowing.errors import ConfigError, DataError, did_you_mean
+from ...windowing.tables.address import escaped, folder_name
 from ..formats.encoder import Write, is_bytes, plain
 from ..formats.text import is_binary
 
@@ -23,16 +23,12 @@ if TYPE_CHECKING:
     from ...windowing.expressions.syntax import Expression
 
 
-# The folders of a partitioned result: ``day=2026-11-01/kind=a%2Fb``, named as Hive and Spark name them.
-#
-# A null and the empty text both stand in ``__HIVE_DEFAULT_PARTITION__``, since Hive has no name for the empty text.
+# The folders of a partitioned result: ``day=2026-11-01/kind=a%2Fb``, as `folder_name` names them.
 
 
-NULL = "__HIVE_DEFAULT_PARTITION__"
 LONGEST = 255
 """Bytes: no local file system takes a longer name of a folder."""
 
-_ESCAPED = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
 _FRACTION_ZEROS = r"(\.\d*?)0+$"
 
 
@@ -40,11 +36,6 @@ def can_name(kind: pa.DataType) -> bool:
     """Whether values of a type can be names of folders: no lists, structs, bytes or durations."""
     is_other = (pa.types.is_nested, is_binary, pa.types.is_duration, pa.types.is_interval)
     return not any(test(kind) for test in is_other) and not isinstance(kind, pa.BaseExtensionType)
-
-
-def escape(text: str) -> str:
-    """Return a text as part of a folder name; characters that Hive escapes become ``%`` and two hex digits."""
-    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)
 
 
 def folders_of(names: Sequence[str], columns: Sequence[pa.ChunkedArray]) -> tuple[npt.NDArray[np.int64], list[str]]:
@@ -79,15 +70,14 @@ def _name_of_each(name: str, column: pa.ChunkedArray) -> tuple[npt.NDArray[np.in
         encoded = pa.DictionaryArray.from_arrays(bits.indices, bits.dictionary.view(values.type))
     else:
         encoded = values.dictionary_encode()
-    texts = [NULL if not text else escape(text) for text in [*_texts(encoded.dictionary, name), None]]
-    found = {text: code for code, text in enumerate(dict.fromkeys(texts))}
-    folders = [f"{escape(name)}={text}" for text in found]
-    for folder in folders:
+    folders = [folder_name(name, text) for text in [*_texts(encoded.dictionary, name), None]]
+    found = {folder: code for code, folder in enumerate(dict.fromkeys(folders))}
+    for folder in found:
         if (length := len(folder.encode())) > LONGEST:
             what = f"a value of {name!r} would name a folder with {length:,} bytes, and a name has at most {LONGEST}"
             raise DataError(f"{what}: {folder[:40]}..", "partition by a shorter column, or by a part of this one")
-    own = encoded.indices.cast(pa.int64()).fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
-    return np.array([found[text] for text in texts], np.int64)[own], folders
+    own = encoded.indices.cast(pa.int64()).fill_null(len(folders) - 1).to_numpy(zero_copy_only=False)
+    return np.array([found[folder] for folder in folders], np.int64)[own], [*found]
 
 
 _BITS = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
@@ -238,7 +228,7 @@ def _check(field: pa.Field) -> None:
     if not can_name(field.type):
         what = f"{_FLAG} names {name!r}, and values of type {field.type} cannot name a folder"
         raise ConfigError(what, "name a column of texts, numbers, dates or times")
-    if len(escape(name).encode()) > LONGEST // 2:
+    if len(escaped(name).encode()) > LONGEST // 2:
         raise ConfigError(f"{_FLAG} names {name[:40]!r}.., which is too long for a folder", "give it a shorter name")
 
 
@@ -327,8 +317,6 @@ def _by_folder(rows: pa.Table, folders: Folders, schema: pa.Schema) -> dict[str,
 class _Files:
     """The files of a part.
 
-    ``schema``: their columns.
-    ``open_file``: opens the file of a folder.
     ``most_open``: how many may be open at a time.
     ``spill``: the rows of folders that have no file yet.
     ``open``: what writes to the open files, by folder, with what closes it.
@@ -387,8 +375,6 @@ class _Spill:
     """Rows in a temporary file, in batches that each belong to one folder.
 
     ``schema``: their columns, all plain: a file of Arrow cannot change its dictionaries.
-    ``new_file``: opens the file, once there are rows.
-    ``stack``: closes it.
     ``places``: the numbers of the batches of each folder.
     """
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +28,9 @@ from ...windowing.support.formats import INTERMEDIATE, Format
 from ...windowing.tables.statistics import FileStatistics
 from ..commit.contract import TableFiles
 from ..formats import parquet, text
-from ..formats.encoder import Encode, Write, encoder_of, plain
+from ..formats.encoder import Write, encoder_of, plain
 from ..places import atomic_files
-from ..places.atomic_files import list_files, map_file, open_file
+from ..places.atomic_files import Writable, list_files, map_file, open_file
 from ..places.os_errors import output_errors
 from ..places.place import REJECTED, is_local, new_token
 from .partitioning import Partitioning, folders_of, write_folders
@@ -46,47 +46,10 @@ def part_hasher(format: Format, schema: pa.Schema) -> RowHasher | None:
     return hasher_of(plain(schema), finite=format == "jsonl")
 
 
-@dataclass(frozen=True, slots=True)
-class FolderDigests:
-    """The digests of the files of one part, one for each folder.
-
-    ``hasher``: hashes the rows with all columns of the result; None where a type has no hash.
-    ``found``: folder to the digest of its rows so far.
-    """
-
-    hasher: RowHasher | None
-    found: dict[str, RowDigest] = field(default_factory=dict)
-
-    def add(self, rows: pa.Table, codes: npt.NDArray[np.int64], folders: Sequence[str]) -> None:
-        """Add rows. ``codes``: int64 (n,), the index of the folder of each."""
-        if self.hasher is None:
-            return
-        for folder, digest in zip(folders, self.hasher.digests(rows, codes, len(folders)), strict=True):
-            self.found[folder] = self.found.get(folder, RowDigest()) + digest
-
-    def of(self, folder: str) -> str | None:
-        """Return the digest of the file in a folder; None without a hasher."""
-        return None if self.hasher is None else str(self.found.get(folder, RowDigest()))
-
-
-# Rows as files take them: types that a format can hold, those of a table, and the one batch of a scratch file.
+# Rows as files take them: types that a format can hold, and those of a table.
 
 
 _LONGEST_TYPE = 60
-
-
-def encode_arrow(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """Write tables as an Arrow file of exactly one batch, also where there is no row."""
-    (batch,) = pa.concat_tables(tables).combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
-    with pa.ipc.new_file(file, schema) as writer:
-        writer.write_batch(batch)
-
-
-def encode_arrow_at_once(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """Write tables as `encode_arrow` does, in one piece: an attempt that is ended leaves the file of another whole."""
-    content = pa.BufferOutputStream()
-    encode_arrow(tables, schema, content)
-    file.write(content.getvalue())
 
 
 def with_types(rows: pa.Table, schema: pa.Schema, shown: str) -> pa.Table:
@@ -102,13 +65,6 @@ def with_types(rows: pa.Table, schema: pa.Schema, shown: str) -> pa.Table:
             why = str(error).strip().splitlines()[0]
             what = f"a value of {wanted.name!r} is no {wanted.type}, which {shown} has for that column: {why}"
             raise DataError(what, "round it, or cast it") from error
-    return rows
-
-
-def with_constants(rows: pa.Table, constants: Mapping[str, pa.Scalar]) -> pa.Table:
-    """Return rows with more columns, each of one value."""
-    for name, value in constants.items():
-        rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
     return rows
 
 
@@ -150,12 +106,7 @@ class FileSink:
     Its methods raise `OutputError` naming a file that cannot be written, `DataError` for a value that has no form in
     the format.
 
-    ``fs``: the file system of the output.
-    ``staging``: the path of the staging folder in it.
     ``shown``: the output as the user wrote it, for messages.
-    ``format``: the format of the parts.
-    ``schema``: the columns of the rows.
-    ``reject_schema``: the columns of the rejects.
     ``parts_in``: the folder below ``staging`` for parts that the run itself reads and then deletes; empty for parts of
         the result, which are in ``staging`` itself.
     ``rejects_in``: the folder below ``staging`` for the rejects, which always stay.
@@ -210,12 +161,16 @@ class FileSink:
         if partitioning is None:
             return (self.write_part(index, tables),)
         name = self._file_name(index)
-        digests, ends = FolderDigests(part_hasher(self.format, partitioning.result)), dict[str, ResultPart]()
+        hasher, ends = part_hasher(self.format, partitioning.result), dict[str, ResultPart]()
+        digests = dict[str, RowDigest]()  # of the rows of each folder so far
 
         def folders(table: pa.Table) -> tuple[npt.NDArray[np.int64], list[str]]:
             values = partitioning.values(table)
             codes, names = folders_of(partitioning.columns.names, values)
-            digests.add(partitioning.read_back(table, values), codes, names)
+            if hasher is not None:
+                found = hasher.digests(partitioning.read_back(table, values), codes, len(names))
+                for folder, own in zip(names, found, strict=True):
+                    digests[folder] = digests.get(folder, RowDigest()) + own
             return codes, names
 
         def open_in(folder: str) -> AbstractContextManager[Write]:
@@ -240,8 +195,9 @@ class FileSink:
                 above = {folder.rsplit("/", up)[0] for folder in rows for up in range(folder.count("/") + 1)}
                 for folder in sorted(above):
                     atomic_files.sync(Path(self.root, folder))
+            told = {name: None if hasher is None else str(digests.get(name, RowDigest())) for name in rows}
             found = sorted((end.rpartition("/")[0], ends[end]) for end in ends)
-            return tuple(replace(end, rows=rows[folder], digest=digests.of(folder)) for folder, end in found)
+            return tuple(replace(end, rows=rows[folder], digest=told[folder]) for folder, end in found)
 
     def for_tables(self) -> FileSink:
         """Return a sink for the scratch rows of enrich tables, which stay while windows drop theirs."""
@@ -251,16 +207,25 @@ class FileSink:
         """Write ``part-<index>`` table by table; without any table the part has no rows."""
         chosen = self._chosen(tables)
         name = self._file_name(index)
+        count = 0
         if self.parts_in:
-            return self._write_scratch(f"{self.parts_in}/{name}", parquet.encode_intermediate, chosen, self.schema)
+            name = f"{self.parts_in}/{name}"
+            with self._open_scratch(name) as file:
+                with parquet.begin_intermediate(self.schema, file) as write:
+                    for rows in chosen:
+                        count += rows.num_rows
+                        write(rows)
+                return Part(name, count, file.tell())
         columns = self.schema if self.table is None else self.table.columns
-        hasher, count, digest, ends = part_hasher(self.format, self.schema), 0, RowDigest(), dict[str, ResultPart]()
+        hasher, digest, ends = part_hasher(self.format, self.schema), RowDigest(), dict[str, ResultPart]()
         with output_errors(f"{self.shown}/{name}"), self._open(name, columns, ends) as write:
             for rows in chosen:
                 count += rows.num_rows
                 if hasher is not None:
                     digest += hasher.digest(rows)
-                whole = rows if self.table is None else with_constants(rows, self.table.constants)
+                whole = rows
+                for constant, value in ({} if self.table is None else self.table.constants).items():
+                    whole = whole.append_column(constant, pa.repeat(value, rows.num_rows))
                 write(whole.select(columns.names))
         return replace(ends[name], rows=count, digest=None if hasher is None else str(digest))
 
@@ -308,9 +273,13 @@ class FileSink:
                 self.fs.delete_dir(f"{self.staging}/{self.parts_in}")
 
     def write_scratch(self, name: str, rows: pa.RecordBatch) -> None:
-        table = pa.Table.from_batches([rows])
-        encode = encode_arrow_at_once if not is_local(self.fs) else encode_arrow
-        self._write_scratch(f"{self.scratch_in}/{name}.arrow", encode, [table], rows.schema)
+        with self._open_scratch(f"{self.scratch_in}/{name}.arrow") as file:
+            # In a store in one piece: an attempt that is ended leaves the file of another whole.
+            content: Any = file if is_local(self.fs) else pa.BufferOutputStream()
+            with pa.ipc.new_file(content, rows.schema) as writer:
+                writer.write_batch(rows)
+            if content is not file:
+                file.write(content.getvalue())
 
     def read_scratch(self, name: str) -> pa.RecordBatch:
         path = f"{self.staging}/{self.scratch_in}/{name}.arrow"
@@ -324,10 +293,6 @@ class FileSink:
         with output_errors(self.shown):
             if self.fs.get_file_info(f"{self.staging}/{self.scratch_in}").type != fs.FileType.NotFound:
                 self.fs.delete_dir(f"{self.staging}/{self.scratch_in}")
-
-    def index_of(self, name: str) -> int:
-        """Return the index of a part from the name of its file."""
-        return int(re.findall(r"\d+", name.rpartition("/")[2])[0])
 
     def _file_name(self, index: int) -> str:
         return f"{PART}{index:05d}{self._attempt_suffix()}.{self.format}"
@@ -364,20 +329,12 @@ class FileSink:
             for depth in range(len(names)):
                 self.fs.create_dir("/".join([root, *names[: depth + 1]]), recursive=False)
 
-    def _write_scratch(self, name: str, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema) -> Part:
+    @contextmanager
+    def _open_scratch(self, name: str) -> Iterator[Writable]:
+        """Open a file that the run itself reads and then deletes."""
         self._make_folder(name.rpartition("/")[0], self.staging)
-        rows = 0
-
-        def counted() -> Iterator[pa.Table]:
-            nonlocal rows
-            for table in tables:
-                rows += table.num_rows
-                yield table
-
-        path = f"{self.staging}/{name}"
-        with output_errors(f"{self.shown}/{name}"), open_file(self.fs, path, is_kept=False) as file:
-            encode(counted(), schema, file)
-            return Part(name, rows, file.tell())
+        with output_errors(f"{self.shown}/{name}"), open_file(self.fs, f"{self.staging}/{name}", is_kept=False) as file:
+            yield file
 
 
 # Write a result to one stream: its part files one after the other, in the order of their names.
@@ -403,7 +360,7 @@ def copy_part(sink: FileSink, part: Part) -> tuple[Part, ...]:
     """
     filled = (table for table in _tables(sink, part) if table.num_rows)
     first = next(filled, None)
-    index = sink.index_of(part.name)
+    index = int(re.findall(r"\d+", part.name.rpartition("/")[2])[0])
     return () if first is None else sink.write_parts(index, chain([first], filled))
 
 

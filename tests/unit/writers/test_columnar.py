@@ -259,8 +259,8 @@ def test_all_bits_of_floats_are_kept_by_a_dictionary(tmp_path: Path, kind: type)
 
 def test_parts_between_stages_are_never_written_by_a_dictionary_of_floats(tmp_path: Path) -> None:
     table = pa.table({"x": pa.array(np.zeros(5000))})
-    with pa.OSFile(str(tmp_path / "x.parquet"), "wb") as file:
-        parquet.encode_intermediate([table], table.schema, file)
+    with pa.OSFile(str(tmp_path / "x.parquet"), "wb") as file, parquet.begin_intermediate(table.schema, file) as write:
+        write(table)
     assert "RLE_DICTIONARY" not in _encodings(tmp_path)
 
 

@@ -29,7 +29,7 @@ from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.ports import Part, ResultPart
 from wincli.writers.formats.encoder import Write
 from wincli.writers.output.output import Output, open_output
-from wincli.writers.output.partitioning import bind_partitions, can_name, escape, folders_of, write_folders
+from wincli.writers.output.partitioning import bind_partitions, can_name, folders_of, write_folders
 from wincli.writers.output.sink import FileSink
 
 SCHEMA = pa.schema([("user", pa.string()), ("day", pa.date32()), ("n", pa.int64()), ("_at", pa.int64())])
@@ -181,9 +181,9 @@ def folder_names(values: list[Any], kind: pa.DataType | None = None) -> list[str
 
 
 def test_the_characters_that_hive_escapes_are_escaped_and_no_others() -> None:
-    for code in range(1, 0x300):
-        assert escape(chr(code)) == (f"%{code:02X}" if code in HIVE_ESCAPES else chr(code))
-    assert escape("\0") == "%00", "no file system takes it as it is"
+    expected = [f"%{code:02X}" if code in HIVE_ESCAPES else chr(code) for code in range(1, 0x300)]
+    assert folder_names([chr(code) for code in range(1, 0x300)]) == expected
+    assert folder_names(["\0"]) == ["%00"], "no file system takes it as it is"
 
 
 @pytest.mark.parametrize(
