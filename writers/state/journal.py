@@ -19,7 +19,7 @@ from ..output.output import Output
 from ..places.os_errors import output_errors, reason
 from .layout import JOURNAL, LAST_ERROR, check_name, not_as_written, put_json, read_json, read_last_error
 from .stage_files import ParquetStateFiles
-from .storage import StateStorage, UnitCommit, prune
+from .storage import StateStorage, UnitCommit
 from .unit_record import UnitRecord, WrittenOutput
 
 # The staging of a unit in a state, which no reader sees before the commit.
@@ -29,11 +29,8 @@ from .unit_record import UnitRecord, WrittenOutput
 class StateStaging:
     """A unit under way; `State.begin` makes it, and `journal.commit_together` commits it.
 
-    ``storage``: the place of the state.
-    ``label``: the label of the unit.
-    ``ordinal``: the number that orders the unit among all units.
+    ``ordinal``: orders the unit among all units.
     ``token``: the id of this run, for the record and for the manifests of its outputs.
-    ``outputs``: the outputs, for the record.
     ``records``: the records of the state, by label. A commit adds the new record.
     """
 
@@ -95,11 +92,9 @@ class JournaledOutput(WrittenOutput):
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A commit under way.
+    """A commit under way of the unit ``label`` by the run with the id ``run``.
 
-    ``label``: the label of the unit.
-    ``run``: the id of the run that commits it.
-    ``keep``: how many units keep their window state, for `prune`.
+    ``keep``: how many units, the last by ordinal, keep their window state; so does this one.
     ``outputs``: the outputs, in the order in which they are put in place.
     """
 
@@ -178,7 +173,11 @@ def complete(storage: StateStorage, journal: Journal, records: Mapping[str, Unit
     Raises `OSError`.
     """
     storage.commit(journal.label, journal.run).settle()
-    prune(storage, records.values(), journal.keep, journal.label)
+    last = sorted(records.values(), key=lambda record: record.ordinal)[-journal.keep :]
+    kept = {journal.label, *(record.label for record in last)}  # the newest keeps it: a correction restores it
+    for record in records.values():
+        if record.label not in kept:
+            storage.delete_data(record)
     try:
         last_error = read_last_error(storage)
         is_settled = last_error is not None and last_error["unit"] == journal.label

@@ -9,16 +9,14 @@ the state is kept (`storage`).
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...windowing.errors import ConfigError, DamagedError
 from ...windowing.support.address import Address
-from ...windowing.support.checksum import read_object, seal, unseal
+from ...windowing.support.checksum import read_object, sealed_text, unseal
 from ...windowing.support.file_systems import file_system_of, reach
 from ..places.atomic_files import is_file
 from ..places.os_errors import reason
@@ -53,7 +51,7 @@ def is_state(path: str) -> bool:
 
 def put_json(storage: StateStorage, name: str, value: Mapping[str, Any]) -> None:
     """Write a value as indented JSON with its checksum. Raises `OSError`."""
-    storage.put(name, json.dumps(seal(value), indent=2, ensure_ascii=False) + "\n")
+    storage.put(name, sealed_text(value))
 
 
 def read_json(storage: StateStorage, name: str, keys: Set[str], do: str) -> dict[str, Any] | None:
@@ -83,20 +81,8 @@ def not_as_written(storage: StateStorage, name: str, do: str) -> DamagedError:
     return DamagedError(f"{storage.path_of(name)} is damaged: it is not what was written there", do)
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
-    """The unit that is under way, or was when its run was killed.
-
-    ``unit``: its label.
-    ``outputs``: the outputs that it writes to.
-    """
-
-    unit: str
-    outputs: tuple[WrittenOutput, ...]
-
-
-def read_running(storage: StateStorage) -> Running | None:
-    """Return the unit that is under way or was killed; None where there is none.
+def read_running(storage: StateStorage) -> tuple[str, tuple[WrittenOutput, ...]] | None:
+    """Return the unit that is under way, or was when its run was killed, and its outputs; None where there is none.
 
     Raises `DamagedError`, which loses nothing but the knowledge of where a killed run left staging folders.
     """
@@ -110,7 +96,7 @@ def read_running(storage: StateStorage) -> Running | None:
             raise TypeError("a path is no text")
     except (TypeError, ValueError) as error:
         raise not_as_written(storage, RUNNING, do) from error
-    return Running(str(value["unit"]), outputs)
+    return str(value["unit"]), outputs
 
 
 def read_last_error(storage: StateStorage) -> dict[str, Any] | None:

@@ -103,11 +103,7 @@ def _is_unit_of(folder: Path, run: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LocalFolder:
-    """A `StateStorage` that is a folder on a local file system.
-
-    ``root``: the folder, with symbolic links followed.
-    ``shown``: that folder as the user wrote it.
-    """
+    """A `StateStorage` that is a folder on a local file system."""
 
     root: Path
     shown: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,10 +47,7 @@ class StageFolder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalStage:
-    """A `StageFolder` on a local file system.
-
-    ``path``: the folder.
-    """
+    """A `StageFolder` on a local file system."""
 
     path: str
 
@@ -70,7 +67,6 @@ class StoreStage:
     """A `StageFolder` in an object store. Tasks reach it through pyarrow, whose clients outlive a fork.
 
     ``uri``: the URI of the state, with the secrets that it has.
-    ``below``: the folder below it.
     """
 
     uri: str = field(repr=False)
@@ -119,7 +115,6 @@ class ParquetStateFiles:
     columns. Writing raises `OutputError` naming the file. Reading raises `DamagedError`, also where a file is gone or
     differs from the record, and `InputError` where a store refuses.
 
-    ``folder``: the folder.
     ``shown``: the folder as the user knows it, for messages.
     ``recorded``: the files in the record of the unit; None for a unit that is being written.
     """
@@ -224,49 +219,34 @@ def same_tables(former: ParquetStateFiles, now: ParquetStateFiles, deciding: Dec
     if is_known and set(former.recorded or ()) == set(now.recorded or ()):
         return Sameness(decides=True, numbers=True)
     try:
-        one = _StageTables.of(former)
+        one = _tables_of(former)
     except DamagedError:
         return Sameness(decides=False, numbers=False)
-    other = _StageTables.of(now)
+    other = _tables_of(now)
+    divided: dict[str, Callable[[pa.Table], pa.Table]] = {"keys": deciding.of_keys}
+    divided |= dict.fromkeys(("rows", "advances"), deciding.of_rows)
 
-    def are_same(a: pa.Table | None, b: pa.Table | None, part: Callable[[pa.Table], pa.Table]) -> bool:
-        known = (None if table is None else part(table) for table in (a, b))
+    def are_same(name: str, part: Callable[[pa.Table], pa.Table]) -> bool:
+        known = (None if table is None else part(table) for table in (one[name], other[name]))
         return _same(*(table if table is not None and table.num_rows else None for table in known))
 
     return Sameness(
-        _same(one.position, other.position)
-        and are_same(one.keys, other.keys, deciding.of_keys)
-        and are_same(one.rows, other.rows, deciding.of_rows)
-        and are_same(one.advances, other.advances, deciding.of_rows)
-        and [name for name, _ in one.enrich] == [name for name, _ in other.enrich]
-        and all(_same(a, b) for (_, a), (_, b) in zip(one.enrich, other.enrich, strict=True))
-        and _ranks(one.rows, one.advances) == _ranks(other.rows, other.advances),
-        are_same(one.keys, other.keys, window_numbers),
+        one.keys() == other.keys()
+        and all(_same(one[name], other[name]) for name in one if name not in divided)
+        and all(are_same(name, part) for name, part in divided.items())
+        and _ranks(one) == _ranks(other),
+        are_same("keys", window_numbers),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _StageTables:
-    """The window state of a stage, one table for all tasks; None for a table without rows or without a file.
+def _tables_of(files: ParquetStateFiles) -> dict[str, pa.Table | None]:
+    """Return the window state of a stage by name, one table for all tasks; None for one without rows or without a file.
 
-    ``rows``: the held rows.
-    ``keys``: the keys and their key state.
-    ``position``: the table ``position``.
-    ``advances``: the advances of the watermark.
-    ``enrich``: the last rows of enrich tables, by name.
+    These are its ``rows``, ``keys``, ``position`` and ``advances``, and the last rows of enrich tables by their files.
     """
-
-    rows: pa.Table | None
-    keys: pa.Table | None
-    position: pa.Table | None
-    advances: pa.Table | None
-    enrich: tuple[tuple[str, pa.Table], ...]
-
-    @classmethod
-    def of(cls, files: ParquetStateFiles) -> _StageTables:
-        tables = [files.read_table(name) for name in ("position", "advances")]
-        enrich = tuple((part.name, files.read_part(part)) for part in files.tables(_ENRICH))
-        return cls(_read_all(files, "rows"), _read_all(files, "keys"), tables[0], tables[1], enrich)
+    found = {part.name: files.read_part(part) for part in files.tables(_ENRICH)}
+    found |= {name: files.read_table(name) for name in ("position", "advances")}
+    return found | {"rows": _read_all(files, "rows"), "keys": _read_all(files, "keys")}
 
 
 def _read_all(files: ParquetStateFiles, kind: Literal["rows", "keys"]) -> pa.Table | None:
@@ -285,8 +265,9 @@ def _same(one: pa.Table | None, other: pa.Table | None) -> bool:
     )  # NaN is not equal to itself
 
 
-def _ranks(rows: pa.Table | None, advances: pa.Table | None) -> list[int]:
-    pos = [table.column(POS).combine_chunks() for table in (rows, advances) if table is not None]
+def _ranks(tables: Mapping[str, pa.Table | None]) -> list[int]:
+    held = (tables["rows"], tables["advances"])
+    pos = [table.column(POS).combine_chunks() for table in held if table is not None]
     ranks: list[int] = pc.rank(pa.concat_arrays(pos), tiebreaker="dense").to_pylist() if pos else []
     return ranks
 

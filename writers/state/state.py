@@ -69,8 +69,8 @@ def _clean(storage: StateStorage, owner: Owner, named: Sequence[str]) -> list[st
     """
     notes = []
     try:
-        running = read_running(storage)
-        notes += [note for output in running.outputs if (note := _tidy(output, owner, named))] if running else []
+        _, outputs = read_running(storage) or ("", ())
+        notes += [note for output in outputs if (note := _tidy(output, owner, named))]
     except DamagedError as error:
         notes.append(str(error))
     storage.delete(RUNNING)
@@ -157,7 +157,6 @@ T = TypeVar("T")
 class State:
     """A locked state; `open_state` makes it.
 
-    ``storage``: where it is kept.
     ``notes``: lines for the user about what opening the state has done, such as completing a commit.
     """
 
@@ -299,8 +298,6 @@ def state_without_lock(path: str) -> State:
 class StateView:
     """A state as read without its lock.
 
-    ``storage``: where it is kept.
-    ``records``: the records of all finished units, by ordinal.
     ``owner``: the run that is named in the lock, None where no run is; see `lock.is_dead` for whether it still lives.
     ``pending``: the label of the unit whose commit is under way, or was killed and will be completed by the next run.
     ``running``: the label of the unit that began last and has not ended.
@@ -342,7 +339,7 @@ def read_state(path: str) -> StateView:
         records,
         storage.owner(),
         journal.label if journal else None,
-        running.unit if running else None,
+        running[0] if running else None,
         read_or_note(read_last_error),
         tuple(damage),
     )

@@ -117,17 +117,3 @@ class StateStorage(Protocol):
 
     def remove_leftovers(self) -> None:
         """Delete what killed runs left. The caller must hold the state, and there must be no journal."""
-
-
-def prune(storage: StateStorage, records: Iterable[UnitRecord], keep: int, newest: str) -> None:
-    """Delete the window state of all units except the last ``keep`` by ordinal; their records stay.
-
-    The unit ``newest``, the last that was committed, keeps its window state whatever its ordinal: a correction restores
-    it. Raises `OSError`.
-    """
-    records = list(records)
-    last = sorted(records, key=lambda record: record.ordinal)[-keep:]
-    kept = {newest, *(record.label for record in last)}
-    for record in records:
-        if record.label not in kept:
-            storage.delete_data(record)

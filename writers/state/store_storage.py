@@ -94,9 +94,6 @@ class Head:
 class HeldHead:
     """The head of a state that this run holds.
 
-    ``object``: the object.
-    ``head``: what it says.
-    ``version``: its version.
     ``tried``: the content of a put that was not answered, so that nobody knows whether it took effect; else None.
     """
 
@@ -139,8 +136,6 @@ class HeldHead:
 class ListedObjects:
     """The objects below a state. Methods raise `InputError` where they cannot be read, `OSError` where not deleted.
 
-    ``store``: the store.
-    ``shown``: the state as the user wrote it.
     ``there``: sizes by name: of all objects as they were listed first, and since then of own ones; None: not listed.
     """
 
@@ -204,8 +199,6 @@ class ListedObjects:
 class UnitPut(UnitCommit):
     """A `UnitCommit` of a store.
 
-    ``state``: the state.
-    ``label``: the label of the unit.
     ``token``: the id of the run, which is in the names of its files.
     """
 
@@ -276,8 +269,6 @@ class StoreFolder:
     """A `StateStorage` in an object store.
 
     ``uri``: its URI, with the secrets that it has.
-    ``shown``: the URI without them.
-    ``objects``: the objects below it.
     ``held``: the head, while this run holds the state.
     """
 

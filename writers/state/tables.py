@@ -197,7 +197,13 @@ def write_state(state: Rows, folder: str, *, stage: str = "window") -> None:
             told = {"clock": registers.clock, "watermark": registers.watermark}
             kept = int(np.count_nonzero(_counts(keys, rows, key)))
             record = StageRecord(stage, dict(identity), told, counts, 0, tuple(parts), OpenWindows(kept, kept, None))
-            commit_together(staging, _unit_record(staging.token, record, began, folder), [], 1)
+            stages = [{"name": stage, "at_end": "hold"}]
+            as_run = {"input": [], "output": "", "stages": stages, "state": folder, "keep": 1}
+            run, ended = staging.token, _now()
+            unit = UnitRecord(
+                _LABEL, 0, None, None, None, (), (), (record,), run, began, ended, {}, versions(), run, None, as_run
+            )
+            commit_together(staging, unit, [], 1)
 
 
 def _write_parts(files: ParquetStateFiles, keys: pa.Table, rows: pa.Table, key: list[str]) -> list[Part]:
@@ -239,28 +245,6 @@ def _numbered(rows: pa.Table, advances: pa.Table | None) -> tuple[pa.Table, pa.T
 
 def _cast(table: pa.Table, types: Mapping[str, pa.DataType]) -> pa.Table:
     return table.cast(pa.schema([field.with_type(types.get(field.name, field.type)) for field in table.schema]))
-
-
-def _unit_record(run: str, stage: StageRecord, began: str, folder: str) -> UnitRecord:
-    job = {"input": [], "output": "", "stages": [{"name": stage.name, "at_end": "hold"}], "state": folder, "keep": 1}
-    return UnitRecord(
-        label=_LABEL,
-        ordinal=0,
-        start=None,
-        end=None,
-        previous=None,
-        inputs=(),
-        outputs=(),
-        stages=(stage,),
-        run=run,
-        started=began,
-        finished=_now(),
-        seconds={},
-        versions=versions(),
-        state=run,
-        began=None,
-        job=job,
-    )
 
 
 def _now() -> str:

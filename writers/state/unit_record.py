@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ...windowing.errors import ConfigError, DamagedError
 from ...windowing.ports import Counts, InputFile, Part, sum_rejected
-from ...windowing.support.checksum import CHECKSUM, read_object, seal, unseal
+from ...windowing.support.checksum import CHECKSUM, read_object, sealed_text, unseal
 
 UNIT_DISTANCE = 10**12
 """The distance between the arrival positions of two units, so that those of one never depend on rows of another."""
@@ -31,10 +30,8 @@ class WrittenOutput:
 
 @dataclass(frozen=True, slots=True)
 class OpenWindows:
-    """The windows of a stage that are open at the end of a unit.
+    """The windows of a stage that are open at the end of a unit, and how many keys have one.
 
-    ``windows``: the number of open windows.
-    ``keys``: the number of keys that have one.
     ``oldest``: the first order value in them, as text; None where there is none.
     """
 
@@ -47,7 +44,6 @@ class OpenWindows:
 class StageRecord:
     """The record of one stage of a unit.
 
-    ``name``: the name of the stage.
     ``identity``: what must be equal in a unit that restores this one; plain JSON values.
     ``registers``: the state that the engine keeps beside the tables; plain JSON values.
     ``counts``: the row accounting of the stage; plain JSON values.
@@ -70,8 +66,7 @@ class StageRecord:
 class BorrowedRows:
     """Late rows of a unit that an earlier unit has read, each at its place in the order.
 
-    ``label``: the label of the unit whose input has the rows.
-    ``files``: the input files of that unit.
+    ``label``: the unit whose input files have the rows.
     """
 
     label: str
@@ -89,18 +84,14 @@ class UnitRecord:
     ``start``: the inclusive start of the range it covers, ISO 8601; None for a plain run.
     ``end``: the exclusive end of that range, ISO 8601; None for a plain run.
     ``previous``: the label of the unit whose window state it restored, or None.
-    ``inputs``: its input files.
-    ``outputs``: the outputs that it wrote.
     ``stages``: the record of each stage, in the order of the job.
     ``run``: the unique id of its run, which is also in the manifests of its outputs.
-    ``started``: when the run started, ISO 8601.
-    ``finished``: when the run finished, ISO 8601.
+    ``started``, ``finished``: of the run, ISO 8601.
     ``seconds``: the time that each phase took.
-    ``versions``: the versions of wincli, of Python and of packages.
+    ``versions``: of wincli, of Python and of packages.
     ``state``: the id of its window state: the ``run`` that first left this state; a later run that leaves one that
         decides the same keeps the id.
     ``began``: the ``state`` of the unit that it restored, None for a start without one.
-    ``job``: the job as run.
     ``lent``: the labels of the units that have read its late rows; this unit has read the rest of its ``inputs``.
     ``borrowed``: the late rows of later units that this unit has read.
     ``enrich``: the files of each enrich table, by the name of the enrichment.
@@ -187,7 +178,7 @@ class UnitRecord:
         for key in ("expectations", "reruns", "numbers", "began_numbers"):  # without any it is as of earlier versions
             if not fields[key]:
                 del fields[key]
-        return json.dumps(seal({"format": FORMAT, **fields}), indent=2, ensure_ascii=False) + "\n"
+        return sealed_text({"format": FORMAT, **fields})
 
     def parts_of(self, stage: str) -> tuple[Part, ...]:
         """Return the parts of a stage in the state."""
