@@ -99,11 +99,6 @@ def writing(path: Path, attempt: Path, is_kept: bool = True) -> Iterator[Path]:
         raise
 
 
-def attempt_at(path: Path) -> Path:
-    """Return a hidden name for one attempt at a file: attempts of a task may run at the same time, or be killed."""
-    return path.with_name(f".{path.name}.{new_token()}")
-
-
 def is_attempt(name: str) -> bool:
     """Whether a file is the leftover of a killed attempt."""
     return name.rpartition("/")[2].startswith(".")
@@ -135,7 +130,8 @@ def open_file(system: fs.FileSystem, path: str, is_kept: bool = True) -> Iterato
             yield file
         return
     target = Path(path)
-    with writing(target, attempt_at(target), is_kept) as attempt, pa.OSFile(str(attempt), "wb") as file:
+    hidden = target.with_name(f".{target.name}.{new_token()}")  # attempts of a task may run at once, or be killed
+    with writing(target, hidden, is_kept) as attempt, pa.OSFile(str(attempt), "wb") as file:
         yield file
 
 

@@ -26,11 +26,7 @@ class ConditionFailedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The version of an object: its etag, and in some stores a number.
-
-    ``etag``: the etag.
-    ``number``: the number, such as the generation in Google's store; None where there is none.
-    """
+    """The version of an object: its etag, and in some stores a number, such as the generation in Google's."""
 
     etag: str | None
     number: str | None = None
@@ -38,11 +34,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """An object as it was read.
-
-    ``content``: its bytes.
-    ``version``: the version to replace.
-    """
+    """An object as it was read, with the version to replace."""
 
     content: bytes
     version: Version
@@ -144,7 +136,6 @@ _BEAT = SECONDS / 4
 class Holder:
     """What the object of a lease says.
 
-    ``owner``: the run.
     ``token``: makes each content unlike all others.
     ``expires``: until when the lease holds, in seconds since the epoch by the clock of its run.
     """
@@ -227,10 +218,7 @@ def is_held_by(store: ConditionalStore, name: str, owner: Owner | None) -> bool:
 class CommitObject:
     """The one object that says which files of a store are a result, or the units of a state; its put is the commit.
 
-    ``store``: the store.
-    ``name``: the object.
-    ``lease``: the lease of the output or of the state.
-    ``shown``: the output or the state, for messages.
+    ``lease``: the lease of the output or of the state; ``shown``: these for messages.
     ``owner``: the run that commits; None for one that only reads.
     """
 

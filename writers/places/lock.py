@@ -28,12 +28,7 @@ _NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP}
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The run that holds a lock.
-
-    ``pid``: its process id.
-    ``host``: the name of its machine.
-    ``started``: the time it started, ISO 8601.
-    """
+    """The run that holds a lock: its process, its machine, and when it started, ISO 8601."""
 
     pid: int
     host: str
@@ -53,8 +48,6 @@ class Owner:
 class Lock:
     """A lock file.
 
-    ``fs``: the file system.
-    ``path``: the path of the lock file in it.
     ``shown``: the output or state that it guards, for messages.
     ``instead``: what the user can do while another run holds the lock.
     """

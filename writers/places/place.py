@@ -36,8 +36,7 @@ class Place:
     """The location of a folder.
 
     ``shown``: the path as the user wrote it, without its secrets.
-    ``fs``: the file system.
-    ``path``: the absolute path in it, without a slash at the end.
+    ``path``: the absolute path in its file system, without a slash at the end.
     """
 
     shown: str
