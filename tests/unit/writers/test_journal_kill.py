@@ -1,9 +1,9 @@
-"""SIGKILL all through a commit of a result, or of two and a state: afterwards all is old or all new, never a mix.
+"""SIGKILL all through a commit of two results and a state: afterwards all is old or all new, never a mix.
 
 A warm process, which runs this file as a script, forks one run after the other. The first gets through, and tells after
 which lines of ``writers`` the files were others than before: a kill at any other line leaves what the one before it
-leaves. The next ones kill themselves at these lines, one each. The next opener of the output or the state, who may be
-killed the same way, has to set things right.
+leaves. The next ones kill themselves at these lines, one each. The next opener of the state, who may be killed the same
+way, has to set things right. Of results alone, `test_commits` interrupts each line.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ import pytest
 
 from support import numbered_units
 from support.lines import WRITERS, at_each_line
-from support.numbered_units import ME, names, outs, put, result, settled, value_of
+from support.numbered_units import ME, outs, put, settled
 from support.places import ROOT, TESTS
 from support.processes import environment
-from wincli.windowing.errors import ConfigError
 from wincli.writers.commit.tables import table_of
-from wincli.writers.output.output import Output, open_output
+from wincli.writers.output.output import Output
 from wincli.writers.places import atomic_files
 from wincli.writers.state import journal
 from wincli.writers.state.state import open_state
@@ -55,12 +54,6 @@ def kill_here(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def put_result(folder: Path, value: int) -> None:
-    """Commit an output without a state."""
-    with open_output(str(folder / "a"), "overwrite", [], ME) as output:
-        output.commit(result(output, value)[1])
-
-
 def put_unit(folder: Path, value: int) -> None:
     put(folder / "state", value, outs(folder), keep=1)
 
@@ -78,18 +71,16 @@ def files_of(folder: str) -> list[tuple[Any, ...]]:
 
 def disturbed(folder: Path, since: str, at_line: Callable[[int], None]) -> None:
     """What is killed somewhere: a commit, or the opening that completes one."""
-    owner: Any = Output if since == "result" else numbered_units
-    name = "commit" if since == "result" else "commit_together"
-    step = getattr(owner, name)
+    commit = numbered_units.commit_together
     with ExitStack() as stack:
 
         def traced(*given: Any) -> Any:
             stack.enter_context(at_each_line(at_line, *WRITERS))
-            return step(*given)
+            return commit(*given)
 
-        setattr(owner, name, traced)
-        if since in WRITES:
-            WRITES[since](folder, 2)
+        if since == "commit":
+            numbered_units.commit_together = traced
+            put_unit(folder, 2)
         else:
             stack.enter_context(at_each_line(at_line, *WRITERS))
             with open_state(str(folder / "state"), ME):
@@ -107,20 +98,7 @@ def interrupted_between_outputs(folder: Path) -> None:
     put_unit(folder, 2)
 
 
-WRITES = {"commit": put_unit, "result": put_result}
 FIRSTS = {"opening at journal": interrupted_at_journal, "opening between outputs": interrupted_between_outputs}
-
-
-def settled_result(folder: Path) -> int | None:
-    try:
-        with open_output(str(folder / "a"), "error", [], ME):
-            pass
-    except ConfigError as refused:
-        if "already holds a result" not in str(refused):
-            raise
-    found = value_of(folder / "a")
-    assert found is not None or names(folder) == []
-    return found
 
 
 def changes(folder: Path, since: str) -> list[int]:
@@ -134,18 +112,16 @@ def changes(folder: Path, since: str) -> list[int]:
             found.append(line)
 
     disturbed(folder, since, look)
-    assert (settled_result if since == "result" else settled)(folder) == 2
+    assert settled(folder) == 2
     return found
 
 
-def after(folder: Path, since: str, then_again: bool) -> Any:
-    """What stands after a kill and the next opening; of a result also what stood before that."""
-    look = settled_result if since == "result" else settled
-    seen = [value_of(folder / "a"), look(folder)] if since == "result" else look(folder)
+def after(folder: Path, then_again: bool) -> int | None:
+    """What stands after a kill and the next opening."""
+    seen = settled(folder)
     if then_again:
-        WRITES.get(since, put_unit)(folder, 3)
-        assert look(folder) == 3
-        assert since != "result" or names(folder) == ["a"]
+        put_unit(folder, 3)
+        assert settled(folder) == 3
     return seen
 
 
@@ -161,11 +137,10 @@ def case(base: Path, before: str, how: str, since: str, step: int) -> None:
         return json.loads(found.read_text())
 
     run.mkdir()
-    if since != "result":
-        with open_state(str(run / "state"), ME):
-            pass
+    with open_state(str(run / "state"), ME):
+        pass
     if before == "old":
-        told(lambda: WRITES.get(since, put_unit)(run, 1))
+        told(lambda: put_unit(run, 1))
     if since in FIRSTS:
         assert in_fork(lambda: FIRSTS[since](run)) == -signal.SIGKILL
     run.rename(template)
@@ -177,7 +152,7 @@ def case(base: Path, before: str, how: str, since: str, step: int) -> None:
         shutil.copytree(template, run)
         code = in_fork(lambda at=moment: disturbed(run, since, lambda line: kill_here() if line == at else None))
         assert code == -signal.SIGKILL, code
-        results.append(told(lambda n=number: after(run, since, n % 4 == 0)))
+        results.append(told(lambda n=number: after(run, n % 4 == 0)))
     found.write_text(json.dumps(results))
 
 
@@ -206,10 +181,7 @@ def child() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def kills(child: subprocess.Popen[str], tmp_path: Path) -> Kills:
-    """What stood after each kill and the next opening, the old unit (1, or None for none) or the new one (2).
-
-    Of a result also what stood after the kill.
-    """
+    """What stood after each kill and the next opening, the old unit (1, or None for none) or the new one (2)."""
 
     def call(before: str, how: str, since: str, step: int = 1) -> list[Any]:
         assert child.stdin is not None
@@ -240,22 +212,6 @@ def test_killed_again_while_a_commit_is_completed(kills: Kills, since: str, how:
     seen = kills("old", how, since, 2)
     assert set(seen) == {2}
     assert len(seen) > 15
-
-
-@pytest.mark.parametrize(
-    ("before", "how", "expected"),
-    [
-        ("none", "exchange", {(None, None), (2, 2)}),
-        ("old", "exchange", {(1, 1), (2, 2)}),
-        ("old", "two steps", {(1, 1), (None, 2), (2, 2)}),  # between two renames there is nothing for an instant
-    ],
-)
-def test_killed_anywhere_in_the_commit_of_a_result(
-    kills: Kills, before: str, how: str, expected: set[tuple[int | None, int | None]]
-) -> None:
-    seen = Counter(map(tuple, kills(before, how, "result")))
-    assert set(seen) == expected
-    assert sum(seen.values()) > 5
 
 
 @pytest.mark.parametrize("is_complete", [True, False])
