@@ -7,11 +7,14 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from support.in_process import wincli_here
+from support.day_results import span
+from support.in_process import done, wincli_here
 from support.processes import Ran
 from wincli.cli.console.side_file import SideFile, check_side_files
 from wincli.windowing.errors import ConfigError
@@ -42,10 +45,8 @@ def here(tmp_path: Path) -> Path:
     )
     (folder / "stranger.txt").write_text("mine\n")
     (folder / "empty").write_text("")
-    ran = wincli_here("run", "job.yaml", cwd=folder)
-    assert ran.code == 0, ran.err
-    ran = wincli_here("run", "-w", "count(1)", "--state", "st", "log/a.csv", "units", cwd=folder)
-    assert ran.code == 0, ran.err
+    done(folder, "run", "job.yaml")
+    done(folder, "run", "-w", "count(1)", "--state", "st", "log/a.csv", "units")
     return folder
 
 
@@ -125,13 +126,11 @@ def test_a_run_writes_over_nothing(option: str, here: Path) -> None:
 def test_an_empty_file_and_its_own_are_written_and_a_link_stays(option: str, here: Path) -> None:
     (here / "link").symlink_to("elsewhere")
     for name in ("empty", "empty", "new", "link", "link"):
-        ran = run(here, option, name)
-        assert ran.code == 0, ran.err
+        done(here, "run", "job.yaml", option, name)
     assert (here / "link").readlink() == Path("elsewhere")
     assert all((here / name).stat().st_size for name in ("empty", "new", "elsewhere"))
-    other = OPTIONS[option == OPTIONS[0]]
     with untouched(here):
-        refused(run(here, other, "new"), "exists and is not")
+        refused(run(here, OPTIONS[option == OPTIONS[0]], "new"), "exists and is not")
 
 
 FORMS = [
@@ -147,31 +146,26 @@ FORMS = [
 
 def test_inputs_of_every_form_are_known(here: Path) -> None:
     (here / "x/2026/11").mkdir(parents=True)
-    flags = ("-w", "count(1)", "--start", "2026-11-01", "--end", "2026-11-02", "--metrics-file")
+    flags = ("-w", "count(1)", *span(1, 1), "--metrics-file")
     with untouched(here):
         for given, name, words in FORMS:
             refused(wincli_here("run", *flags, name, given.format(here=here), "o2", cwd=here), words)
 
 
 def test_a_file_beside_what_a_glob_or_a_template_matches_is_apart(here: Path) -> None:
-    ran = wincli_here("run", "-w", "count(1)", "--metrics-file", "log/m.prom", "log/[ab].csv", "o2", cwd=here)
-    assert ran.code == 0, ran.err
+    done(here, "run", "-w", "count(1)", "--metrics-file", "log/m.prom", "log/[ab].csv", "o2")
     (here / "log" / "m.prom").unlink()
-    span = ("--start", "2026-11-01", "--end", "2026-11-02")
     (here / "2026-11-01.csv").write_text("ts\n1\n")
-    ran = wincli_here("run", "-w", "count(1)", *span, "--metrics-file", "m.prom", "{date}.csv", "o3/{date}", cwd=here)
-    assert ran.code == 0, ran.err
+    done(here, "run", "-w", "count(1)", *span(1, 1), "--metrics-file", "m.prom", "{date}.csv", "o3/{date}")
 
 
 def test_a_file_that_is_an_output_or_another_side_file_is_refused_by_a_run_and_by_its_plan(here: Path) -> None:
     (here / "link").symlink_to("same")
     flags = ("run", "-w", "count(1)", "--metrics-file")
+    both = ("run", "job.yaml", "--metrics-file", "same", "--lineage", "link")
     with untouched(here):
         for words, says in (
-            (
-                ("run", "job.yaml", "--metrics-file", "same", "--lineage", "link"),
-                "link is that of --metrics-file itself",
-            ),
+            (both, "link is that of --metrics-file itself"),
             (("plan", "job.yaml", "--metrics-file", "log/a.csv"), "exists and is not"),
             ((*flags, "o2", "log/a.csv", "o2"), "is the output o2 itself"),
             ((*flags, "o2", "log/a.csv", "o2/day"), "is a folder of the output o2/day"),
@@ -182,27 +176,19 @@ def test_a_file_that_is_an_output_or_another_side_file_is_refused_by_a_run_and_b
 
 def test_what_comes_there_during_a_run_stays(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job file, a FIFO and a folder take the place of a side file after the check."""
+    target, makes = here / "late", (lambda path: path.write_text("mine\n"), os.mkfifo, Path.mkdir)
+    says = ("late exists and is not", "late is no regular file", "is a folder")
+    for option, (make, said) in product(OPTIONS, zip(makes, says, strict=True)):
 
-    def swapped(files: list[SideFile], named: list[tuple[str, str]]) -> None:
-        check_side_files(files, named)
-        made()
+        def swapped(files: list[SideFile], named: list[tuple[str, str]], make: Any = make) -> None:
+            check_side_files(files, named)
+            make(target)
 
-    monkeypatch.setattr("wincli.cli.monitoring.monitors.check_side_files", swapped)
-    for option in OPTIONS:
-        for make in (lambda path: path.write_text("mine\n"), os.mkfifo, Path.mkdir):
-            target = here / "late"
-
-            def made(make=make, target=target) -> None:
-                make(target)
-
-            ran = run(here, option, "late")
-            assert ran.code == 0, ran.err
-            assert (
-                "late exists and is not" in ran.err or "late is no regular file" in ran.err or "is a folder" in ran.err
-            )
-            assert not target.is_file() or target.read_text() == "mine\n"
-            assert not [path for path in here.iterdir() if path.name.startswith(".wincli-")]
-            target.rmdir() if target.is_dir() else target.unlink()
+        monkeypatch.setattr("wincli.cli.monitoring.monitors.check_side_files", swapped)
+        assert said in done(here, "run", "job.yaml", option, "late").err
+        assert not target.is_file() or target.read_text() == "mine\n"
+        assert not [path for path in here.iterdir() if path.name.startswith(".wincli-")]
+        target.rmdir() if target.is_dir() else target.unlink()
 
 
 OWN: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
