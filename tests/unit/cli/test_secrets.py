@@ -15,7 +15,7 @@ from pyarrow import fs
 
 import wincli.writers.state.journal
 from support.day_results import records
-from support.in_process import wincli_here
+from support.in_process import done, wincli_here
 from support.processes import Ran, rejected, write
 from support.quick_store import QuickStore, bucket_files
 from wincli.readers.files import listing
@@ -96,7 +96,9 @@ def left(folder: Path) -> bytes:
     return b"".join(str(path.relative_to(folder)).encode() + path.read_bytes() for path in files)
 
 
-def test_no_secret_is_printed_or_stored_and_a_changed_secret_is_accepted(store: Store) -> None:
+def test_no_secret_is_printed_or_stored_and_a_changed_secret_is_accepted_also_to_complete_a_killed_commit(
+    store: Store,
+) -> None:
     folder = store.folder.parent
     said = [run(store, 1)]
     assert said[0].summary == "4 rows in, 1 window out, 1 rejected (null_order 1), see _rejected, 2 held"
@@ -111,15 +113,17 @@ def test_no_secret_is_printed_or_stored_and_a_changed_secret_is_accepted(store: 
     assert [output["shown"] for output in found["run-000001"]["outputs"]] == ["s3://***@bucket/out/1"]
     assert found["run-000001"]["inputs"][0]["path"] == "s3://***@bucket/a1.csv"
     assert found["run-000001"]["job"]["spark_conf"] == {"spark.hadoop.fs.s3a.secret.key": "***"}
-    with (
-        mock.patch.object(wincli.writers.state.journal, "_publish", side_effect=KilledError),
-        pytest.raises(KilledError),
-    ):
+    patch = mock.patch.object(wincli.writers.state.journal, "_publish", side_effect=KilledError)
+    with patch, pytest.raises(KilledError):
         run(store, 3)
     assert json.loads((folder / "st/.journal.json").read_text())["outputs"][0]["path"] == "s3://***@bucket/out/3"
     killed = left(folder)
     store.password = FIRST
     said.append(wincli_here("status", "st", cwd=folder))
+    write(folder, b__csv="ts,user,id\n1,a,1\n")
+    said.append(wincli_here("run", *GAP, "b.csv", "out", "--state", "st", cwd=folder))
+    text = "s3://***@bucket/out/3 is recorded without its secrets, and this run names no path of that place"
+    assert (said[-1].code, text in said[-1].err, (folder / "st/.journal.json").exists()) == (2, True, True)
     said.append(run(store, 3))
     assert "unit run-000003 was complete when its run was killed" in said[-1].err
     assert "nothing to do" in said[-1].err
@@ -136,36 +140,19 @@ def test_no_secret_is_printed_or_stored_and_a_changed_secret_is_accepted(store: 
         assert secret.encode() not in left(folder)
 
 
-def test_killed_commit_is_completed_by_a_run_with_its_secret(store: Store) -> None:
-    folder = store.folder.parent
-    with (
-        mock.patch.object(wincli.writers.state.journal, "_publish", side_effect=KilledError),
-        pytest.raises(KilledError),
-    ):
-        run(store, 1)
-    write(folder, b__csv="ts,user,id\n1,a,1\n")
-    ran = wincli_here("run", *GAP, "b.csv", "out", "--state", "st", cwd=folder)
-    text = "s3://***@bucket/out/1 is recorded without its secrets, and this run names no path of that place"
-    assert ran.code == 2
-    assert text in ran.err
-    assert (folder / "st/.journal.json").exists()
-    assert run(store, 1).code == 0
-    assert [*records(folder / "st")] == ["run-000001"]
-
-
 def test_status_escapes_names_and_masks_what_old_records_tell(tmp_path: Path) -> None:
     """The label of a unit is the name of a folder; why a run failed was once written down as it was told."""
     label = "2026\x1b[31m\nat work: nobody\u202e"
     write(tmp_path, a__csv="ts,user,id\n1,a,1\n")
     folder = f"out/dt={label.replace(chr(10), '%0A')}"
-    assert wincli_here("run", *GAP, "a.csv", folder, cwd=tmp_path).code == 0
+    done(tmp_path, "run", *GAP, "a.csv", folder)
     lines = wincli_here("status", "out", cwd=tmp_path).out.splitlines()
     shown = r"2026\x1b[31m\nat work: nobody\u202e"
     assert lines[0] == f"out: 1 unit, {shown}"
     assert lines[2].startswith(f"{shown}  ")
     assert lines[1].index("rows in") + len("rows in") == lines[2].index("  1  ") + 3
     assert json.loads(wincli_here("status", "out", "--json", cwd=tmp_path).out)["units"][0]["label"] == label
-    assert wincli_here("run", *GAP, "a.csv", "plain", "--state", "st", cwd=tmp_path).code == 0
+    done(tmp_path, "run", *GAP, "a.csv", "plain", "--state", "st")
     error = {"when": "2026-11-07", "unit": "run-000002", "message": "no s3://a:urlsecret@bucket\nforged"}
     (tmp_path / "st/.last-error.json").write_text(json.dumps(error))
     for more in ((), ("--json",)):
