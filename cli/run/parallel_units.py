@@ -35,17 +35,13 @@ class UnitRunner:
     ``run_unit``: runs a unit.
     ``jobs``: how many run at the same time, each in a thread of its own; None: one after the other, in this thread.
     ``first_alone``: whether the first runs alone, since it makes what the others write to.
-    ``begin``: is called before each unit starts.
-    ``is_failing``: whether a unit has failed, though it may still wait for others.
-    ``stop``: ends what the units run on, so that those which still run fail soon.
+    ``boot``: what they run on, if it is to know of them.
     """
 
     run_unit: RunUnit
     jobs: int | None = None
     first_alone: bool = False
-    begin: Callable[[], None] = lambda: None
-    is_failing: Callable[[], bool] = lambda: False
-    stop: Callable[[], None] = lambda: None
+    boot: SharedBoot | None = None
     _running: list[Background[UnitRecord]] = field(default_factory=list)
     _errors: dict[int, BaseException] = field(default_factory=dict)
 
@@ -58,7 +54,8 @@ class UnitRunner:
             return self.run_unit(step)
         self._wait(self.jobs - 1)
         self._raise()
-        self.begin()
+        if self.boot is not None:
+            self.boot.begin()
         self._running.append(Background(lambda: self._run(step)))
         if self.first_alone:
             self.first_alone = False
@@ -73,15 +70,19 @@ class UnitRunner:
     ) -> None:
         """Wait for all units that run; end them first where a signal has come. Raises what the oldest raised."""
         if error is not None and not isinstance(error, Exception):
-            self.stop()
+            self._stop()
         try:
             self._wait(0)
         except BaseException:  # a signal while they end well
-            self.stop()
+            self._stop()
             self._wait(0)
             raise
         if error is None:
             self._raise()
+
+    def _stop(self) -> None:
+        if self.boot is not None:
+            self.boot.stop()
 
     def _raise(self) -> None:
         if self._errors:
@@ -96,7 +97,7 @@ class UnitRunner:
 
     def _wait(self, most: int) -> None:
         """Wait until at most ``most`` units run; until none does, once one has failed."""
-        while len(self._running) > (0 if self._errors or self.is_failing() else most):
+        while len(self._running) > (0 if self._errors or (self.boot and self.boot.is_failing()) else most):
             self._running[0].finished(_POLL)
             self._running = [each for each in self._running if not each.finished(0)]
 
@@ -129,12 +130,10 @@ class SharedBoot:
             self.boot.warm(warm, *arguments)
 
     def begin(self) -> None:
-        """Count a unit that runs from now on."""
         with self._changed:
             self._running += 1
 
     def end(self) -> None:
-        """Count a unit that has ended well."""
         with self._changed:
             self._running -= 1
             self._changed.notify_all()
@@ -179,7 +178,6 @@ class SharedProgress:
             self.show(_together(self._seen))
 
     def end(self, label: str) -> None:
-        """Forget a unit that has ended."""
         with self._lock:
             self._seen.pop(label, None)
 
@@ -203,7 +201,7 @@ def shared_context(context: RunContext, job: Job) -> tuple[RunContext, Callable[
                 boot.end()
 
         first_alone = any(map(is_table, job.outputs))
-        return UnitRunner(run, jobs, first_alone, boot.begin, boot.is_failing, boot.stop)
+        return UnitRunner(run, jobs, first_alone, boot)
 
     return replace(context, spark=boot, show=progress), runner
 

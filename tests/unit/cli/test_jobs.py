@@ -184,7 +184,7 @@ def test_a_signal_ends_the_units_that_run_and_waits_for_them() -> None:
         ended.append(step.unit)
 
     def until_a_signal() -> None:
-        with UnitRunner(call, 2, stop=stopped.set) as runner:
+        with UnitRunner(call, 2, boot=SharedBoot(Mock(close=stopped.set))) as runner:
             runner.run(UnitStep(units(1)[0], "run"))
             raise KeyboardInterrupt
 
