@@ -153,10 +153,6 @@ def test_no_command_lets_a_name_or_a_value_command_the_terminal(folder: Path) ->
     assert len(failed) == 4, "\n".join(f"{w[0]} {w[2:]!r} {e}" for w, e in said.items() if w in failed)
 
 
-def completed(path: str) -> list[str]:
-    return columns(cast(Any, SimpleNamespace(params={"paths": [path]}, args=[])), "u")
-
-
 def test_a_process_has_these_streams(tmp_path: Path) -> None:
     words = ("show", NAME)
     ran = subprocess.run([WINCLI, *words], cwd=tmp_path, env=environment(), capture_output=True, check=False)
@@ -175,4 +171,5 @@ def test_a_terminal_gets_own_colours_and_nothing_else() -> None:
 
 def test_a_shell_is_offered_no_column_that_commands_its_terminal(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps({"user": 1, "u\x1b[2J": 2, "u\u202e": 3}) + "\n")
-    assert completed(str(tmp_path / "a.jsonl")) == ["user"]
+    context = SimpleNamespace(params={"paths": [str(tmp_path / "a.jsonl")]}, args=[])
+    assert columns(cast(Any, context), "u") == ["user"]
