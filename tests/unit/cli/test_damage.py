@@ -30,8 +30,7 @@ def log(tmp_path: Path) -> Log:
 
 
 def status(folder: Path, path: str = "st", code: int = 0) -> list[str]:
-    ran = wincli_here("status", path, cwd=folder)
-    assert ran.code == code, ran.err
+    ran = done(folder, "status", path, code=code)
     return (ran.out or ran.err).splitlines()
 
 
@@ -42,9 +41,7 @@ def noted(ran: Ran, *notes: str) -> None:
 def night(folder: Path, n: int, *more: str, code: int = 0) -> Ran:
     """Run the job of sessions on the log of a night, ``a1.csv`` and so on, as a plain run on the state ``st``."""
     command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st")
-    ran = wincli_here(*command, f"a{n}.csv", f"out/{n}", *more, cwd=folder)
-    assert ran.code == code, ran.err
-    return ran
+    return done(folder, *command, f"a{n}.csv", f"out/{n}", *more, code=code)
 
 
 def write_nights(folder: Path, *times: str) -> None:
@@ -171,8 +168,8 @@ def test_a_plain_run_whose_record_was_deleted_is_missed(tmp_path: Path) -> None:
     for n in (1, 2, 3):
         night(tmp_path, n)
     shutil.rmtree(tmp_path / "st/run-000002")
-    ran = night(tmp_path, 4, code=3)
-    assert "run-000003 began from run-000002, which is no longer in the state; restore" in ran.err.splitlines()[-1]
+    said = night(tmp_path, 4, code=3).err.splitlines()[-1]
+    assert "run-000003 began from run-000002, which is no longer in the state; restore" in said
 
 
 def as_of_0_4_1(state: Path) -> None:
@@ -246,18 +243,14 @@ def test_a_unit_of_the_range_that_has_lost_its_output_is_run_again(log: Log) -> 
         assert corrections(ran) == [f"the correction reached {day(2)}; {day(3)}..{day(4)} stay as they were"]
     assert log.is_that_of_one_run()
     assert not any(line.startswith("lost: ") for line in status(log.folder))
+    shutil.rmtree(log.folder / f"out/dt={day(1)}")
+    assert not any("is run again" in note for note in log.run(*span(4, 4)).notes)  # it is outside of the range
+    assert not (log.folder / f"out/dt={day(1)}").exists()
     shutil.rmtree(log.folder / "out")
     labels = ", ".join(map(day, (1, 2, 3, 4)))
     assert status(log.folder)[-1] == f"lost: {labels}: its output is gone; run it again with --redo"
     log.run(*span(1, 4))
     assert log.is_that_of_one_run()
-
-
-def test_a_unit_outside_of_the_range_is_left_alone(log: Log) -> None:
-    shutil.rmtree(log.folder / f"out/dt={day(1)}")
-    ran = log.run(*span(4, 4))
-    assert not any("is run again" in note for note in ran.notes)
-    assert not (log.folder / f"out/dt={day(1)}").exists()
 
 
 def test_output_with_another_result_is_kept_without_redo(log: Log) -> None:
@@ -376,16 +369,9 @@ def test_a_day_that_is_corrected_ends_as_it_did(log: Log) -> None:
     assert ends == ["hold", "hold", "hold", "flush"]
 
 
-def test_a_plain_run_whose_output_holds_another_result_stays_as_it_is(tmp_path: Path) -> None:
-    write_nights(tmp_path, "1")
-    night(tmp_path, 1)
-    done(tmp_path, "run", "-w", "count(2)", "a1.csv", "out/1", "--mode", "overwrite")
-    ran = night(tmp_path, 1)
-    noted(ran, "run-000001 is done, but its output out/1 holds another result; it stays as it is")
-    assert ran.err.splitlines()[-1] == "wincli: nothing to do: run-000001 of st has read this input"
-
-
-def test_a_plain_run_is_flushed_afterwards(tmp_path: Path) -> None:
+def test_a_plain_run_is_flushed_afterwards_and_stays_as_it_is_where_its_output_holds_another_result(
+    tmp_path: Path,
+) -> None:
     write_nights(tmp_path, "1", "2 9")
     night(tmp_path, 1)
     night(tmp_path, 2)
@@ -393,6 +379,10 @@ def test_a_plain_run_is_flushed_afterwards(tmp_path: Path) -> None:
     ran = night(tmp_path, 2, "--at-end", "flush")
     noted(ran, "run-000002 is run again: it was ended with hold, and is to be ended with flush")
     assert len(rows(tmp_path / "out/2", "window", "count")) == 2
+    done(tmp_path, "run", "-w", "count(2)", "a1.csv", "out/2", "--mode", "overwrite")
+    ran = night(tmp_path, 2, "--at-end", "flush")
+    noted(ran, "run-000002 is done, but its output out/2 holds another result; it stays as it is")
+    assert ran.err.splitlines()[-1] == "wincli: nothing to do: run-000002 of st has read this input"
 
 
 def test_late_redo_is_added_to_a_range(log: Log) -> None:
