@@ -83,23 +83,6 @@ def test_the_results_of_a_range_are_compared_unit_by_unit(tmp_path: Path) -> Non
     assert "1 unit is equal" in text
 
 
-@pytest.mark.parametrize(
-    ("args", "code", "says"),
-    [
-        (("a", "nowhere"), 3, "no file or folder nowhere"),
-        (("a", "a.csv"), 3, "no result of wincli"),
-        (("a", "b", "--by", "usr"), 2, "did you mean 'user'"),
-        (("a", "b", "--columns", "spend"), 2, "did you mean 'spent'"),
-        (("a", "b", "--sort", "user"), 2, "no column of numbers"),
-        (("a", "b", "--tolerance", "-1"), 2, "tolerance"),
-    ],
-)
-def test_mistakes_are_told_in_one_line(two: Path, args: tuple[str, ...], code: int, says: str) -> None:
-    ran = _diff(two, *args)
-    assert (ran.code, ran.err.count("\n")) == (code, 1)
-    assert says in ran.err
-
-
 def test_columns_that_one_side_lacks_are_a_difference(two: Path) -> None:
     _run(two, "c", ROWS, "--agg", "most=max(n)")
     ran = _diff(two, "a", "c")

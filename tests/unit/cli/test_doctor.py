@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -20,44 +20,37 @@ from wincli.cli.inspection.doctor import Check, run_check
 from wincli.windowing.errors import SparkError
 from wincli.windowing.spark import java
 
-
-def only(*checks: Check) -> Any:
-    """Stands in place of all checks."""
-    return lambda *_: iter(checks)
-
-
 FINE = Check("temporary", "ok", "3.12")
 SO_SO = Check("memory", "warn", "little " * 30, "buy some more")
 BROKEN = Check("java", "fail", "there is none", "install one")
 
 
-def test_a_table_says_what_was_found_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "run_checks", only(FINE, SO_SO, BROKEN))
-    ran = wincli_here("doctor", cwd=tmp_path)
-    assert (ran.code, ran.err) == (1, "")
-    assert (
-        ran.out
-        == f"""\
-ok    temporary   3.12
+TABLES: dict[tuple[Check, ...], str] = {
+    (FINE,): "ok    temporary   3.12\n1 check: all is well\n",
+    (SO_SO,): f"""\
 warn  memory      {" ".join(["little"] * 13)}
                   {" ".join(["little"] * 13)}
                   {" ".join(["little"] * 4)}
                   -> buy some more
+1 check: 1 to look at
+""",
+    (FINE, BROKEN): """\
+ok    temporary   3.12
 fail  java        there is none
                   -> install one
-3 checks: 1 failed, 1 to look at
-"""
-    )
+2 checks: 1 failed
+""",
+}
 
 
-@pytest.mark.parametrize(("checks", "code"), [((FINE,), 0), ((FINE, SO_SO), 0), ((FINE, BROKEN), 1)])
-def test_only_a_fail_makes_the_exit_code(
-    checks: tuple[Check, ...], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("checks", TABLES, ids=lambda checks: checks[-1].level)
+def test_a_table_says_what_was_found_and_what_to_do_and_only_a_fail_makes_the_exit_code(
+    checks: tuple[Check, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "run_checks", only(*checks))
-    ran = wincli_here("doctor", cwd=tmp_path)
-    assert (ran.code, wincli_here("doctor", "--json", cwd=tmp_path).code) == (code, code)
-    assert ("all is well" in ran.out) == (checks == (FINE,))
+    monkeypatch.setattr(doctor, "run_checks", lambda *_: iter(checks))
+    ran, code = wincli_here("doctor", cwd=tmp_path), int(BROKEN in checks)
+    assert (ran.code, ran.err, ran.out) == (code, "", TABLES[checks])
+    assert wincli_here("doctor", "--json", cwd=tmp_path).code == code
 
 
 def test_all_checks_but_spark_run_here(tmp_path: Path) -> None:
@@ -178,27 +171,20 @@ def place(uri: str) -> list[Check]:
     return list(run_check("store", partial(doctor.check_place, uri)))
 
 
-def test_a_folder_is_left_as_it_was(tmp_path: Path) -> None:
+def test_a_folder_is_left_as_it_was_and_the_step_that_fails_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "mine").write_text("x")
     for uri in (str(tmp_path), tmp_path.as_uri()):
         (found,) = place(uri)
         assert (found.level, found.do) == ("ok", "")
         assert f"{uri}: reached, listed, written, read, renamed in, cleaned, in 0." in found.what
+    for step, word in (("_list", "listed"), ("_put", "written"), ("_read", "read")):
+        with monkeypatch.context() as patch:
+            patch.setattr(doctor_store, step, mock.Mock(side_effect=PermissionError(13, "Permission denied")))
+            (found,) = place(str(tmp_path))
+        assert (found.level, f"{tmp_path} cannot be {word}: " in found.what) == ("fail", True)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
-
-
-@pytest.mark.parametrize(("step", "word"), [("_list", "listed"), ("_put", "written"), ("_read", "read")])
-def test_the_step_that_fails_is_reported_and_nothing_is_left(
-    step: str, word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(doctor_store, step, refuse)
-    (found,) = place(str(tmp_path))
-    assert found.level == "fail"
-    assert f"{tmp_path} cannot be {word}: " in found.what
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

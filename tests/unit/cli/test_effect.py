@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.day_results import day, records, span
-from support.in_process import wincli_here
+from support.in_process import done, wincli_here
 from wincli.cli.console.messages import Messages
 from wincli.cli.inspection import effect as effect_module
 from wincli.cli.inspection.comparison.changes import Difference
@@ -112,12 +112,12 @@ def test_the_effect_equals_what_the_redo_does(
         assert set(effect.runs) == labels
         for stage in effect.stages:
             output = outputs[stage.stage]
-            done = compare(DiffRequest(str(folder / f"old-{output}"), str(folder / output), head=None))
-            assert _listed(stage.diff) == _listed(done)
-            assert _sums(stage.diff.tally.change) == _sums(done.tally.change)
-            assert (stage.diff.tally.total, stage.new) == (done.tally.total, ())
+            then = compare(DiffRequest(str(folder / f"old-{output}"), str(folder / output), head=None))
+            assert _listed(stage.diff) == _listed(then)
+            assert _sums(stage.diff.tally.change) == _sums(then.tally.change)
+            assert (stage.diff.tally.total, stage.new) == (then.tally.total, ())
             assert {unit.unit for unit in stage.diff.units if unit.differs} == {
-                unit.unit for unit in done.units if unit.differs
+                unit.unit for unit in then.units if unit.differs
             }
 
 
@@ -135,7 +135,7 @@ def _effect(folder: Path, first: int, last: int) -> Effect:
     return effect_of(_request(folder, True, first, last, True), local_context(Messages(-1)))
 
 
-def test_an_effect_says_what_changes_where_and_how_far_it_reaches(folder: Path) -> None:
+def test_an_effect_says_what_changes_where_and_how_far_it_reaches_and_a_plan_tells_it(folder: Path) -> None:
     effect = _effect(folder, 2, 2)
     found = effect_json(effect)
     assert (effect.runs, found["reached"], found["unaffected"]) == ([day(2), day(3)], day(3), [])
@@ -146,7 +146,12 @@ def test_an_effect_says_what_changes_where_and_how_far_it_reaches(folder: Path) 
     assert found["changed"] == sum(
         stage["changed"] + stage["only_in_a"] + stage["only_in_b"] for stage in found["stages"]
     )
-    json.dumps(found)
+    before = _content(folder)
+    plan = ("plan", "job.yaml", *span(2, 2), "--redo", "--effect", "--rows", "0")
+    planned = done(folder, *plan)
+    assert (planned.out.startswith(f"{text}\n\nrun  "), planned.err) == (True, "")
+    assert json.loads(done(folder, *plan, "--json").out)["effect"] == found
+    assert _content(folder) == before
 
 
 def test_a_unit_that_is_not_done_is_new_and_one_of_the_same_input_is_no_change(folder: Path) -> None:
@@ -197,27 +202,6 @@ def test_a_mistake_in_the_condition_is_an_error_before_anything_is_computed(
     code, err = _confirm(folder, condition)
     assert code == 2
     assert says in err.replace("confirm_effect", "--confirm-effect")
-
-
-@pytest.mark.parametrize("words", [("run", "--confirm-effect", "changed = 0"), ("plan", "--effect")], ids=" ".join)
-def test_an_effect_is_that_of_a_range(words: tuple[str, ...], tmp_path: Path) -> None:
-    (tmp_path / "in.csv").write_text("ts\n2026-11-01\n")
-    ran = wincli_here(*words, "--window", "count(1)", "in.csv", "out", cwd=tmp_path)
-    assert ran.code == 2
-    assert "--start and --end" in ran.err
-
-
-def test_a_plan_says_the_effect_and_publishes_nothing(folder: Path) -> None:
-    _request(folder, True, 2, 2, True)
-    before = _content(folder)
-    plan = ("plan", "job.yaml", *span(2, 2), "--redo", "--effect", "--rows", "0")
-    ran = wincli_here(*plan, cwd=folder)
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("2 units would run again")
-    assert "\nrun  " in ran.out
-    found = json.loads(wincli_here(*plan, "--json", cwd=folder).out)
-    assert found["effect"] == effect_json(_effect(folder, 2, 2))
-    assert _content(folder) == before
 
 
 def test_a_state_whose_commit_was_killed_is_left_as_it_is(folder: Path) -> None:

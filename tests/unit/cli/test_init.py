@@ -291,36 +291,6 @@ def test_columns_that_a_job_file_cannot_name_are_left_alone(tmp_path: Path) -> N
     assert wincli_here("init", "log.parquet", "-o", "job.yaml", "--key", "user", cwd=tmp_path).code == 0
 
 
-MISTAKES: dict[tuple[str, ...], tuple[int, str]] = {
-    ("gone.csv",): (3, "gone.csv"),
-    ("empty.csv",): (3, "empty.csv"),
-    ("head.csv",): (3, "head.csv has no rows to look at"),
-    ("-",): (2, "init reads an input more than once, and stdin can be read once; write it to a file first"),
-    ("log.jsonl", "--time", "hots"): (2, "there is no column 'hots'; did you mean 'host'?"),
-    ("log.jsonl", "--time", "host"): (3, "column 'host' is no time: 'node-"),
-    ("log.jsonl", "--key", "host,who"): (2, "there is no column 'who'"),
-    ("log.jsonl", "-o", "head.csv"): (2, "head.csv is there already; name another file with -o, or say --force"),
-    ("log.jsonl", "-o", "."): (2, ". is there already"),
-    ("log.jsonl", "-o", ""): (2, "a job file is known by its ending; name one such as job.yaml"),
-    ("log.jsonl", "-o", "new.csv"): (2, "a job file is known by its ending; name one such as job.yaml"),
-    ("log.jsonl", "-o", f"{'n' * 300}.yaml"): (2, "cannot be written: the name is too long; name another"),
-    ("log.jsonl", "-o", "no/such/job.yaml"): (2, "-o no/such/job.yaml: there is no folder no/such"),
-    ("log.jsonl", "--delimiter", "ab"): (2, "'ab' cannot be a delimiter"),
-}
-
-
-@pytest.mark.parametrize("args", MISTAKES)
-def test_a_mistake_is_reported_in_one_line(args: tuple[str, ...], tmp_path: Path) -> None:
-    as_jsonl(tmp_path, sessions())
-    (tmp_path / "empty.csv").write_text("")
-    (tmp_path / "head.csv").write_text("ts,x\n")
-    ran = wincli_here("init", *args, cwd=tmp_path)
-    code, words = MISTAKES[args]
-    assert (ran.code, ran.out) == (code, "")
-    assert words in ran.err
-    assert ran.err.count("\n") == 1
-
-
 # The page of the docs
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import os
 import re
 import string
 from pathlib import Path
@@ -148,28 +147,6 @@ def test_stages_have_seconds_of_their_own(log: Path) -> None:
     found = metrics(log)
     assert {"phase_seconds one scan", "phase_seconds scan two"} <= set(found)
     assert (found["rows_in"], found["windows_out"]) == (300, manifest(log / "out")["rows_out"])
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("log", "--metrics-file log is a folder"),
-        ("no/m.prom", "there is no folder no"),
-        ("s3://b/m.prom", "a metrics file is written to a local file"),
-        ("locked/m.prom", "--metrics-file locked/m.prom: the folder locked may not be written"),
-        ("pipe", "--metrics-file pipe is no regular file"),
-    ],
-)
-def test_a_file_that_cannot_be_written_is_an_error_before_the_run(
-    name: str, words: str, log: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (log / "locked").mkdir()
-    os.mkfifo(log / "pipe")
-    monkeypatch.setattr("os.access", lambda path, mode: not str(path).endswith("locked"))
-    ran = wincli_here("run", *JOB, "--metrics-file", name, "log", "out", cwd=log)
-    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
-    assert words in ran.err
-    assert not (log / "out").exists()
 
 
 def test_the_file_is_replaced_as_a_whole_and_nothing_is_left_beside_it(log: Path) -> None:

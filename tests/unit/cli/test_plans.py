@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet as pq
 
-from support.in_process import wincli_here
+from support.in_process import done, wincli_here
 from support.processes import Ran, manifest, tree, write
 from wincli.cli.inspection.forecast.drawing import read_head
 from wincli.cli.inspection.forecast.stages import driver_of
@@ -50,12 +50,6 @@ def forecast_of(folder: Path, *args: str, code: int = 0) -> dict[str, Any]:
     return found
 
 
-def run(folder: Path, *args: str) -> Ran:
-    ran = wincli_here("run", *args, cwd=folder)
-    assert ran.code == 0, ran.err
-    return ran
-
-
 # The job as it is planned is the job as it runs
 
 JOBS = {
@@ -84,7 +78,7 @@ def test_a_plan_has_the_columns_rows_and_strategy_of_the_run(job: str, tmp_path:
     write(tmp_path, users__csv="user,age\na,30\nb,40\n")
     found = forecast_of(tmp_path, *JOBS[job])
     stage = found["stages"][-1]
-    ran = run(tmp_path, *JOBS[job], "-v")
+    ran = done(tmp_path, "run", *JOBS[job], "-v")
     made = manifest(tmp_path / "out")
     assert [{"name": c["name"], "type": c["type"]} for c in stage["columns"]] == made["schema"]
     assert (stage["window"], stage["order"]) == (made["spec"], made["order"]["columns"])
@@ -110,7 +104,7 @@ def test_stages_are_planned_as_they_run(tmp_path: Path) -> None:
     """
     write(tmp_path, job__yaml=job)
     found = forecast_of(tmp_path, "job.yaml")
-    run(tmp_path, "job.yaml")
+    done(tmp_path, "run", "job.yaml")
     for stage, out in zip(found["stages"], ("own", "out"), strict=True):
         made = manifest(tmp_path / out)
         assert [{"name": c["name"], "type": c["type"]} for c in stage["columns"]] == made["schema"]
@@ -151,7 +145,7 @@ def test_a_result_that_is_there_is_done_or_stops_the_run(tmp_path: Path) -> None
     write(tmp_path / "in", a__csv=LOG)
     job = (*SESSIONS, "in", "out")
     assert unit_of(forecast_of(tmp_path, *job)) == (None, "run", False, "there is no result yet")
-    run(tmp_path, *job)
+    done(tmp_path, "run", *job)
     why = "out holds the result of this job and input"
     assert unit_of(forecast_of(tmp_path, *job)) == (None, "skip", True, why)
     other = plan(tmp_path, "-w", "count(2)", "in", "out", code=2)
@@ -167,7 +161,7 @@ def test_the_next_run_on_a_state_is_foreseen_whoever_holds_its_lock(tmp_path: Pa
     flags = (*SESSIONS, "--state", "st")
     new = "its input is new"
     assert unit_of(forecast_of(tmp_path, *flags, "a.csv", "out")) == ("run-000001", "run", False, new)
-    run(tmp_path, *flags, "a.csv", "out")
+    done(tmp_path, "run", *flags, "a.csv", "out")
     same = unit_of(forecast_of(tmp_path, *flags, "a.csv", "out"))
     assert same == ("run-000001", "skip", True, "run-000001 of st has read this input")
     flushed = unit_of(forecast_of(tmp_path, *flags, "a.csv", "out", "--at-end", "flush"))
@@ -198,7 +192,7 @@ def test_a_range_in_words(tmp_path: Path) -> None:
     for n in (1, 2, 4):
         write(tmp_path / "in" / f"dt=2026-11-0{n}", a__csv="ts,user,x\n2026-11-01T00:00:00,b,7\n")
     job = (*SESSIONS, "in", "out", "--state", "st", "--start", "2026-11-01", "--end")
-    run(tmp_path, *job, "2026-11-03")
+    done(tmp_path, "run", *job, "2026-11-03")
     write(tmp_path / "in/dt=2026-11-01", a__csv="ts,user,x\n2026-11-01T00:00:00,b,71\n")
     lines = plan(tmp_path, *job, "2026-11-05", "--rows", "0").out.splitlines()
     assert lines[:3] == [
@@ -238,12 +232,6 @@ def test_what_a_run_refuses_a_plan_refuses_with_the_same_words(args: tuple[str, 
     assert planned.err == wincli_here("run", *args, cwd=tmp_path).err.replace("; nothing was written", "")
 
 
-def test_stdin_is_left_to_the_run(tmp_path: Path) -> None:
-    assert plan(tmp_path, "-w", "count(2)", "-", "out", code=2).err == (
-        "wincli: error: stdin can be read only once, and the run has to read it; plan with a file in its place\n"
-    )
-
-
 # Windows over the first rows
 
 
@@ -258,20 +246,6 @@ def test_windows_of_a_chosen_key_are_drawn(tmp_path: Path) -> None:
         "pane 0: [a               b]                                                            gap  2 rows",
         "pane 1:                                                                           [c>  end  1 row",
     ]
-
-
-@pytest.mark.parametrize(
-    ("args", "says"),
-    [
-        (("--only", "user"), "--only 'user' is not COL=VALUE"),
-        (("--only", "x=1"), "--only: 'x' is no key column"),
-        (("--only", "user=zz"), "--only: no key has user=zz"),
-        (("--rows", "-1"), "--rows -1 is not from 0 to 1,000"),
-    ],
-)
-def test_choices_of_a_drawing_that_cannot_be(args: tuple[str, ...], says: str, tmp_path: Path) -> None:
-    write(tmp_path / "in", a__csv=LOG)
-    assert says in plan(tmp_path, *SESSIONS, "in", "out", *args, code=2).err
 
 
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=5), st.integers(1, 30), st.booleans())
@@ -297,29 +271,23 @@ def test_the_first_rows_are_the_first_of_the_input(
 # Sizes and tasks
 
 
-@pytest.mark.parametrize(
-    ("master", "settings", "tasks", "is_known"),
-    [
-        ("local", {}, 1, True),
-        ("local[7]", {}, 7, True),
-        ("local[3,2]", {}, 3, True),
-        ("local[0]", {}, 1, False),
-        ("local[99999]", {}, 1, False),
-        (f"local[{'9' * 5000}]", {}, 1, False),
-        ("spark://host:7077", {}, 1, False),
-        ("spark://host:7077", {"spark.default.parallelism": "0"}, 1, False),
-        ("spark://host:7077", {"spark.default.parallelism": "9" * 5000}, 1, False),
-        ("spark://host:7077", {"spark.default.parallelism": "40"}, 40, True),
-    ],
-)
-def test_tasks_at_a_time(master: str, settings: dict[str, str], tasks: int, is_known: bool) -> None:
-    driver = driver_of(master, settings)
-    assert (driver.parallelism, driver.is_known) == (tasks, is_known)
+UNKNOWN = [
+    "local[0]",
+    "local[99999]",
+    f"local[{'9' * 5000}]",
+    *("spark://host:7077" + n for n in ("", " 0", " " + "9" * 5000)),
+]
+TASKS = {"local": 1, "local[7]": 7, "local[3,2]": 3, "spark://host:7077 40": 40, **dict.fromkeys(UNKNOWN)}
+"""Tasks at a time of a master, behind which stands ``spark.default.parallelism``; None: they are not known."""
+
+
+@pytest.mark.parametrize("given", TASKS, ids=lambda given: given[:30])
+def test_tasks_at_a_time(given: str) -> None:
+    master, _, parallelism = given.partition(" ")
+    driver = driver_of(master, {"spark.default.parallelism": parallelism} if parallelism else {})
+    assert (driver.parallelism, driver.is_known) == (TASKS[given] or 1, TASKS[given] is not None)
     assert driver_of("local[*]", {}).parallelism >= 1
 
 
-@pytest.mark.parametrize(
-    ("nbytes", "words"), [(1, "1 byte"), (1023, "1,023 bytes"), (1536, "1.5 KiB"), (3 << 30, "3.0 GiB")]
-)
-def test_sizes_in_words(nbytes: int, words: str) -> None:
-    assert size(nbytes) == words
+def test_sizes_in_words() -> None:
+    assert [size(nbytes) for nbytes in (1, 1023, 1536, 3 << 30)] == ["1 byte", "1,023 bytes", "1.5 KiB", "3.0 GiB"]

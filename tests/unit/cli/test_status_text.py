@@ -59,11 +59,11 @@ def add(ordinal: int, *stages: StageRecord, plain: bool = False) -> None:
         commit_together(staging, record, [], 10)
 
 
-def printed(capsys: pytest.CaptureFixture[str], path: str = "st") -> list[str]:
-    print_status(path, False, Messages())
-    said = capsys.readouterr()
-    assert said.err == ""
-    return said.out.splitlines()
+def printed(capsys: pytest.CaptureFixture[str], path: str = "st", is_a: str = "a state") -> list[str]:
+    stream = io.StringIO()
+    print_status(path, False, Messages(1, stream=stream))
+    assert stream.getvalue() == f"wincli: detail: {path} is {is_a}\n"
+    return capsys.readouterr().out.splitlines()
 
 
 def as_json(capsys: pytest.CaptureFixture[str], path: str = "st") -> dict[str, Any]:
@@ -150,28 +150,21 @@ def test_a_state_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
-def test_row_accounting_that_does_not_balance_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_that_are_missing_are_reported_and_the_last_error_until_its_unit_is_done(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     add(0, stage(counts(100, 0, 5), 30))
-    add(1, stage(counts(100, 4, 0), 30))
-    assert printed(capsys)[-1].endswith("; this does not balance")
-
-
-# What happened
-
-
-def test_last_error_is_shown_until_its_unit_is_done(capsys: pytest.CaptureFixture[str]) -> None:
-    add(0, stage(counts(100, 0, 0), 30))
     with open_state("st", ME) as state:
         state.fail("1970-01-02", "sum(x) overflows; use a float", "2026-11-07T02:00:09+00:00")
     line = "last error: 1970-01-02 at 2026-11-07T02:00:09+00:00: sum(x) overflows; use a float"
     assert printed(capsys)[-1] == line
-    add(1, stage(counts(100, 0, 0), 30))
+    assert "balance" not in printed(capsys)[-2]
+    add(1, stage(counts(100, 4, 0), 30))
     assert line not in printed(capsys)
+    assert printed(capsys)[-1].endswith("; this does not balance")
 
 
 def test_status_shows_a_running_process(capsys: pytest.CaptureFixture[str]) -> None:
-    with open_state("st", ME), capsys.disabled():
-        pass
     with open_state("st", ME) as state, state.begin("1970-01-01", 0, []):
         told = printed(capsys)
     assert told == ["st: 0 units", f"at work: process {ME.pid} on {ME.host}, started {ME.started}"]
@@ -220,7 +213,7 @@ def write_result(out: str, rows: int, told: dict[str, Any], stages: list[dict[st
 def test_outputs_of_a_range(capsys: pytest.CaptureFixture[str]) -> None:
     write_result("out/dt=2026-11-01", 30, counts(1000, 0, 0, late=3))
     write_result("out/dt=2026-11-04", 8, counts(100, 0, 0))
-    assert printed(capsys, "out") == [
+    assert printed(capsys, "out", "a folder of results") == [
         "out: 2 units, 2026-11-01..2026-11-04",
         "unit        rows in  rows out  held  rejected",
         "2026-11-01    1,000        30     0  late 3",
@@ -234,7 +227,7 @@ def test_outputs_of_a_range(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_result(capsys: pytest.CaptureFixture[str]) -> None:
     before = {"name": "sites", "counts": counts(500, 0, 0, late=1)}
     write_result("out", 5, counts(20, 0, 0), [before])
-    assert printed(capsys, "out") == [
+    assert printed(capsys, "out", "a result") == [
         "unit  rows in  rows out  held  rejected",
         "out       500         5     0  late 1",
         "row accounting of stage sites: "
@@ -250,14 +243,6 @@ def test_a_state_of_a_newer_version() -> None:
     Path("st/.wincli-state").write_text('{"format": 99}')
     with pytest.raises(ConfigError, match="newer wincli"):
         print_status("st", False, Messages())
-
-
-def test_details_say_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    add(0, stage(counts(100, 0, 0), 30))
-    stream = io.StringIO()
-    print_status("st", False, Messages(1, stream=stream))
-    assert stream.getvalue() == "wincli: detail: st is a state\n"
-    assert capsys.readouterr().out
 
 
 # Accounts
@@ -278,25 +263,16 @@ def test_row_accounting_of_consecutive_runs_is_that_of_one_run(
         accounts.append(Counts(rows_in, windowed, filtered, 0, held, rejected, carried))
         carried = held
     total = sum_consecutive(accounts)
-    assert all(account.balanced for account in accounts)
-    assert total.balanced
-    assert total.carried == 0
-    assert total.held == sum(rows for rows, *_ in nights)
+    assert all(account.balanced for account in [*accounts, total, sum(accounts, Counts())])
+    assert (total.carried, total.held) == (0, sum(rows for rows, *_ in nights))
     assert are_joined(accounts)
-    assert sum(accounts, Counts()).balanced
 
 
-def test_row_accounting_of_disjoint_runs_does_not_balance() -> None:
+def test_row_accounting_of_disjoint_runs_does_not_balance_and_an_older_version_carries_nothing() -> None:
     one, other = Counts(5, 2, held=3), Counts(5, 7, carried=2)
-    assert one.balanced
-    assert other.balanced
+    assert all(each.balanced for each in (one, other, one + other))
     assert not are_joined([one, other])
-    assert not sum_consecutive([one, other]).balanced
-    assert (one + other).balanced
-    assert not Counts(5, 2, held=2).balanced
-
-
-def test_a_result_of_an_older_version_carries_nothing() -> None:
+    assert not any(each.balanced for each in (sum_consecutive([one, other]), Counts(5, 2, held=2)))
     told = {"rows_in": 3, "windowed": 1, "filtered": 1, "dropped_at_end": 0, "held": 0, "rejected": {"late": 1}}
     assert Counts.of(told) == Counts(3, 1, 1, rejected={"late": 1})
 

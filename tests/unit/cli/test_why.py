@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.in_process import wincli_here
+from support.in_process import done, wincli_here
 from wincli.cli.inspection.explanation import panes_of_key
 from wincli.cli.inspection.explanation.why import Explanation, explain
 from wincli.cli.inspection.results.result import open_result_folder
@@ -33,8 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *words: str) -> None:
-    ran = wincli_here("run", *words, cwd=folder)
-    assert ran.code == 0, ran.err
+    done(folder, "run", *words)
 
 
 def write_day(folder: Path, day: int, *lines: str, head: str = "ts,user") -> None:
@@ -76,41 +75,34 @@ rows named above that are not in it
     )
 
 
-@pytest.mark.parametrize(
-    ("spec", "says"),
-    [
-        ("delta(a, 5) or delta(b, 3)", "b 9 of the row at 2 is 9 above the window's first row, b 0 of the row at 1"),
-        ("gap(a, 5) or gap(b, 3)", "b 9 of the row at 2 is 9 above the row before it, b 0 of the row at 1"),
-        ("change(c) or change(b)", "in the row at 2 b goes from 0 to 9"),
-        ("punct(a > 5) or punct(b > 5)", "b > 5 is true for the row at 2, its last row"),
-        ("reaches(sum(a), 50) or reaches(range(b), 9)", "with the row at 2 range(b) is 9, and 0 before it"),
-        ("count(c + 4) or count(2)", "the row at 2 was its row number 2; count is 2"),
-    ],
-)
-def test_of_two_policies_of_one_name_the_one_that_ended_the_window_is_explained(
-    tmp_path: Path, spec: str, says: str
-) -> None:
-    (tmp_path / "log.csv").write_text("id,a,b,c\n1,0,0,0\n2,1,9,0\n3,2,9,0\n")
-    run(tmp_path, "--window", spec, "--order-by", "id", "log.csv", "out")
-    code, out, err = why(tmp_path, "out", "--window", "0")
+TWO_OF_A_NAME = {
+    "delta(a, 5) or delta(b, 3)": "b 9 of the row at 2 is 9 above the window's first row, b 0 of the row at 1",
+    "gap(a, 5) or gap(b, 3)": "b 9 of the row at 2 is 9 above the row before it, b 0 of the row at 1",
+    "change(c) or change(b)": "in the row at 2 b goes from 0 to 9",
+    "punct(a > 5) or punct(b > 5)": "b > 5 is true for the row at 2, its last row",
+    "reaches(sum(a), 50) or reaches(range(b), 9)": "with the row at 2 range(b) is 9, and 0 before it",
+    "count(c + 4) or count(2)": "the row at 2 was its row number 2; count is 2",
+}
+OF_USERS = {
+    "time(40) or calendar(day)": "(time)",  # each has a clock of its own
+    "reaches(range(ts), 1m)": "range(ts) is 60.05 s, and 59.8 s before it; it closes at 60 s (reaches)",
+}
+
+
+KEYED = ("--key", "user", "log.csv", "out")
+
+
+@pytest.mark.parametrize("spec", [*TWO_OF_A_NAME, *OF_USERS])
+def test_of_several_policies_the_one_that_ended_the_window_is_explained(folder: Path, spec: str) -> None:
+    (folder / "numbers.csv").write_text("id,a,b,c\n1,0,0,0\n2,1,9,0\n3,2,9,0\n")
+    is_keyed = spec in OF_USERS
+    closed = ("--closed", "right") if spec.startswith("time") else ()
+    run(folder, "--window", spec, *closed, *(KEYED if is_keyed else ("--order-by", "id", "numbers.csv", "out")))
+    code, out, err = why(folder, "out", *(("--only", "user=ann") if is_keyed else ()), "--window", "0")
     assert (code, err) == (0, "")
-    assert says in out
+    assert {**TWO_OF_A_NAME, **OF_USERS}[spec] in out
     assert "with a delta of 1 " not in out
     assert "with a gap of 1 " not in out
-
-
-def test_a_window_of_two_grids_is_explained_by_its_clock(folder: Path) -> None:
-    spec = "time(40) or calendar(day)"
-    run(folder, "--window", spec, "--closed", "right", "--key", "user", "log.csv", "out")
-    code, out, err = why(folder, "out", "--only", "user=ann", "--window", "0")
-    assert (code, err) == (0, "")
-    assert "(time)" in out
-
-
-def test_the_range_of_times_is_in_seconds(folder: Path) -> None:
-    run(folder, "--window", "reaches(range(ts), 1m)", "--key", "user", "log.csv", "out")
-    _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "0")
-    assert "range(ts) is 60.05 s, and 59.8 s before it; it closes at 60 s (reaches)" in out
 
 
 def test_a_time_finds_its_window_and_json_has_the_numbers(folder: Path) -> None:
@@ -123,24 +115,23 @@ def test_a_time_finds_its_window_and_json_has_the_numbers(folder: Path) -> None:
     assert (closed["rule"], closed["row"], closed["numbers"]) == ("gap", 5, {"distance": "239.75", "limit": "120"})
 
 
-def test_rows_with_a_key_that_is_no_number_are_told_to_be_rejected(folder: Path) -> None:
-    pq.write_table(pa.table({"ts": [1, 2, 3], "x": [float("nan"), 0.5, float("nan")]}), folder / "floats.parquet")
-    run(folder, "--window", "count(2)", "--key", "x", "--order-by", "ts", "floats.parquet", "out")
-    _, out, _ = why(folder, "out", "--only", "x=nan", "--window", "0")
-    assert "rows     2 rows of this key in the input\n           2 rejected, null_key\n" in out
-
-
 def test_for_a_key_without_the_window_it_says_where_the_rows_went(folder: Path) -> None:
     run(folder, "--window", "gap(ts, 2m)", "--key", "user", "--where", "amount > 3", "log.csv", "out")
-    _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "7")
-    assert out.splitlines()[0] == "there is no window 7 of user=ann"
-    lines = [line.strip() for line in out.splitlines()]
-    assert {"rows     5 rows of this key in the input", "2 windowed", "2 left out by --where"} <= set(lines)
-    assert "1 rejected, null_order" in lines
-    _, out, _ = why(folder, "out", "--only", "user=eve", "--window", "0")
-    assert "rows     0 rows of this key in the input" in out
-    _, out, _ = why(folder, "out", "--only", "user=ann", "--at", "2026-11-02")
-    assert out.splitlines()[0] == "there is no window at 2026-11-02 00:00:00 of user=ann"
+    pq.write_table(pa.table({"ts": [1, 2, 3], "x": [float("nan"), 0.5, float("nan")]}), folder / "floats.parquet")
+    run(folder, "--window", "count(2)", "--key", "x", "--order-by", "ts", "floats.parquet", "floats")
+
+    def lines(*words: str) -> list[str]:
+        return [line.strip() for line in why(folder, *words)[1].splitlines()]
+
+    found = lines("out", "--only", "user=ann", "--window", "7")
+    assert found[0] == "there is no window 7 of user=ann"
+    told = {"rows     5 rows of this key in the input", "2 windowed", "2 left out by --where", "1 rejected, null_order"}
+    assert told <= set(found)
+    assert "rows     0 rows of this key in the input" in lines("out", "--only", "user=eve", "--window", "0")
+    at = lines("out", "--only", "user=ann", "--at", "2026-11-02")
+    assert at[0] == "there is no window at 2026-11-02 00:00:00 of user=ann"
+    of_nan = lines("floats", "--only", "x=nan", "--window", "0")
+    assert of_nan[2:4] == ["rows     2 rows of this key in the input", "2 rejected, null_key"]
 
 
 @pytest.mark.parametrize("kept", ["visits", None])
@@ -218,24 +209,6 @@ def test_only_the_row_groups_next_to_a_window_are_read(folder: Path, monkeypatch
     monkeypatch.setattr(FileSource, "read", noted)
     explain(result, (), 100)
     assert sum(split.rows for split in read if split.rows == 10) <= 40  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--window", "1"], "windows of this result have a key: user; say whose window, --only user=.."),
-        (["--only", "usr=ann", "--window", "1"], "did you mean 'user'?"),
-        (["--only", "user=ann"], "why needs one window; say --window NUMBER, or --at TIME"),
-        (["--only", "user=ann", "--window", "1", "--at", "1"], "why needs one window"),
-        (["--only", "user=ann", "--at", "soon"], "'soon' is no timestamp"),
-        (["--only", "user", "--window", "1"], "say it as NAME=VALUE"),
-    ],
-)
-def test_a_mistake_is_one_line(folder: Path, words: list[str], says: str) -> None:
-    run(folder, "--window", "gap(ts, 2m)", "--key", "user", "log.csv", "out")
-    code, out, err = why(folder, "out", *words)
-    assert (code, out) == (2, "")
-    assert says in err
 
 
 def test_an_input_that_is_gone_or_has_changed_is_an_error(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Laws of ``wincli why``: the rows of every window, and the rule that closed it, are those of the references.
 
-Logs are small and random; the job is run, and each window of its result is explained from the files alone.
+Logs are small and random; the job is run, and each window of its result is explained from the files alone. Of every
+tumbling policy, of two of a kind, and of several there are words for whichever ends a window.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -23,17 +25,18 @@ from hypothesis import strategies as st
 from references import batched, event_time, sliding
 from references import tumbling as reference
 from references.tumbling import Count, Delta, Pane, Row, read
-from support.in_process import Here, wincli_here
+from support.event_logs import logs as event_logs
+from support.in_memory_engine import MemorySource
+from support.in_process import Here, done
+from support.strategies import examples
 from support.window_cases import MORE, WINDOWS, WindowCase
-from wincli.cli.inspection.explanation.why import (
-    Explanation,
-    MissingWindow,
-    answer_json,
-    answer_lines,
-    explain,
-)
+from wincli.cli.inspection.explanation.panes_of_key import ALL, only_panes, panes_of, read_key
+from wincli.cli.inspection.explanation.why import Explanation, MissingWindow, answer_json, answer_lines, explain
 from wincli.cli.inspection.results.result import open_result_folder
-from wincli.windowing.kinds.facts import Fact
+from wincli.windowing.kinds.facts import Fact, KeyPane
+from wincli.windowing.kinds.tumbling.policy import TumblingPolicy
+from wincli.windowing.language.parser import POLICIES, parse_window
+from wincli.windowing.planning.plan import make_plan
 
 CLOCK = pa.timestamp("us")
 SECOND = 1_000_000
@@ -118,8 +121,7 @@ def result_of(log: Log, *words: str) -> Iterator[Any]:
         for name, rows in (("a", table.slice(0, cut)), ("b", table.slice(cut))):
             pq.write_table(rows, Path(folder) / "in" / f"{name}.parquet", row_group_size=3)
         with mock.patch.object(Here, "warm"):  # the rows are too few for what is loaded ahead
-            ran = wincli_here("run", *words, "in", "out", cwd=Path(folder))
-        assert ran.code == 0, ran.err
+            done(Path(folder), "run", *words, "in", "out")
         os.chdir(folder)
         try:
             yield open_result_folder("out")
@@ -233,3 +235,68 @@ def check_against_run(case: WindowCase, log: Log, has_key: bool) -> None:
 def flags(name: str, value: Any) -> list[str]:
     flag = f"--{name.replace('_', '-')}"
     return [flag] if value is True else [] if value is False else [flag, str(value)]
+
+
+# Words for every policy
+
+
+ONE_OF = {
+    "count": "count(2)",
+    "delta": "delta(t, 3)",
+    "gap": "gap(t, 1)",
+    "change": "change(u)",
+    "punct": "punct(flag)",
+    "when": "when(flag)",
+    "while": "while(flag)",
+    "from": "from(flag, until=a > 100)",
+    "reaches": "reaches(sum(a), 300)",
+    "time": "time(4)",
+    "calendar": "calendar(day)",
+    "cron": 'cron("* * * * *")',
+}
+OTHERS = ["punct()", "count(1 + a % 3)", "delta(t, a % 9)", "gap(t, 2 + a % 3)", "delta(t, previous(count(), 3))",
+        "gap(t, previous(count(), 1))", "count(previous(count(), 1) + 1)", "reaches(range(t), 6)",
+        "reaches(min(x), 0.5)", "reaches(count(x), 2)", "change(flag, x)"]  # fmt: skip
+TWO = {
+    "count": "count(3)", "delta": "delta(a, 1)", "gap": "gap(a, 1)", "change": "change(flag)", "punct": "punct(a > 99)",
+    "reaches": "reaches(count(), 3)", "time": "time(3)",
+}  # fmt: skip
+OPENERS = ("when", "while", "from")
+PAIRS = [f"{ONE_OF[name]} or {other}" for name, other in TWO.items()]
+PAIRS += [f"{ONE_OF[one]} or {ONE_OF[two]}" for one, two in combinations(ONE_OF, 2) if not {one, two} <= {*OPENERS}]
+SEVERAL = [" or ".join(ONE_OF[name] for name in names) for names in
+       (["gap", "delta", "count", "change"], ["reaches", "punct", "when", "time"])]  # fmt: skip
+
+
+@pytest.mark.parametrize("window", [*ONE_OF.values(), *OTHERS, *PAIRS, *SEVERAL])
+@examples(12)
+@given(table=event_logs())
+def test_every_window_says_what_opened_it_and_what_closed_it(window: str, table: pa.Table) -> None:
+    for pane, facts in explained(table, window):
+        assert [fact.kind for fact in facts][:2] == ["opened", "closed"]
+        assert facts[1].rule == pane.closed_by
+        assert all(fact.text for fact in facts)
+        if pane.cause_row is not None:
+            assert facts[1].row == pane.pos(pane.cause_row)
+
+
+def explained(table: pa.Table, window: str) -> list[tuple[KeyPane, tuple[Fact, ...]]]:
+    """The panes of all rows, which have one key, each with its facts."""
+    plan = only_panes(make_plan(parse_window(window), table.schema, [], ["t"]))
+    found = panes_of(plan, read_key(plan, MemorySource([table], [[]]), "none", {}, ALL))
+    panes = [found.pane(at) for at in range(len(found.panes))]
+    return [(pane, tuple(plan.kind.explain(pane))) for pane in panes]
+
+
+class _New(TumblingPolicy):
+    """A policy that a builder adds by the guide, before it has words."""
+
+    __slots__ = ()
+    why = "new"
+    needs = None  # type: ignore[assignment]
+
+
+def test_each_policy_of_the_language_is_asked_and_one_without_words_is_named_by_its_close_reason() -> None:
+    assert set(ONE_OF) == set(POLICIES) - {"or"}
+    pane, _ = explained(pa.table({"t": [1, 2]}), "count(1)")[0]
+    assert _New(None).explain(pane, 1).text == "the row at 2 ended it (new)"

@@ -1,10 +1,15 @@
-"""What is drawn is what the scan makes: each row of each pane, in the picture, in its text and in its SVG."""
+"""What is drawn is what the scan makes: each row of each pane, in the picture, in its text and in its SVG.
+
+An SVG is accessible, and readable on light and dark pages.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import decimal
 import doctest
+import json
+import re
 from collections import Counter
 from typing import Any
 from xml.etree import ElementTree
@@ -16,7 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
+from support.colours import contrast
 from support.drawn_windows import (
+    SVG,
     counts_of_svg,
     has_class,
     pairs_of_picture,
@@ -26,9 +33,13 @@ from support.drawn_windows import (
     root_of,
 )
 from support.event_logs import logs
+from support.places import CASES
 from support.strategies import examples
 from support.window_cases import MORE, WINDOWS, WindowCase
 from wincli.windowing.drawings.draw import Drawing
+from wincli.windowing.drawings.picture import Axis, pack
+from wincli.windowing.drawings.svg import STYLE, best_captions
+from wincli.windowing.drawings.text import scale
 from wincli.windowing.errors import ConfigError, DataError
 
 LOG = pa.table({
@@ -291,3 +302,130 @@ def test_marks_stand_between_rows() -> None:
     assert drawing.picture.axis.texts == ("1", "2", "3")
     assert drawing.picture.axis.marks == (-1, 0, 2)  # before all rows; after the row at 1; after that at 3
     check(drawing)
+
+
+# Text drawings of every kind of window, as they are to look
+
+
+def twelve_rows() -> pa.Table:
+    """Twelve rows of two users, with two at one instant, a pause, and values that fall."""
+    seconds = [0, 4, 9, 15, 15, 21, 60, 64, 66, 75, 90, 130]
+    return pa.table({
+        "user": list("abaabbabbaab"),
+        "n": range(12),
+        "ts": pa.array([INSTANT + dt.timedelta(seconds=each) for each in seconds], pa.timestamp("us")),
+        "s": seconds,
+        "v": [1, 3, 6, 2, 8, 9, 4, 7, 12, 11, 13, 5],
+        "is_last": [each in (2, 6, 7) for each in range(12)],
+        "event": [3, 1, 8, 6, 12, 2, 16, 11, 24, 20, 27, 22],
+    })  # fmt: skip
+
+
+def cases() -> list[Any]:
+    """The calls, each with its drawing: a line ``== {..}`` and what it prints."""
+    parts = (CASES / "drawings.txt").read_text(encoding="utf-8").split("== ")[1:]
+    found = [part.split("\n", 1) for part in parts]
+    return [pytest.param(json.loads(call), text.rstrip("\n"), id=json.loads(call)["window"]) for call, text in found]
+
+
+@pytest.mark.parametrize(("call", "text"), cases())
+def test_a_drawing_looks_so(call: dict[str, Any], text: str) -> None:
+    assert str(wincli.draw(twelve_rows(), **call)) == text
+
+
+# Where things stand
+
+
+def axis(*measures: int) -> Axis:
+    return Axis("t", tuple(map(str, measures)), measures)
+
+
+def test_rows_that_are_apart_stand_to_scale() -> None:
+    found = scale(axis(0, 1, 4), 0, 3, 2, 40)
+    assert (found.at, found.is_true) == ((0, 10, 40), True)
+    assert [found.of(value) for value in (-1, 0, 2, 4, 5)] == [-10, -1, 20, 39, 50]
+
+
+@pytest.mark.parametrize(
+    ("along", "places", "given", "at"),
+    [
+        (axis(0, 0, 100), (0, 3), (4, 40), (0, 4, 40)),  # rows at one instant stand apart
+        (axis(0, 1, 1000), (0, 3), (3, 5), (0, 3, 6)),  # rows that hardly fit stand side by side
+        (axis(7, 7, 7), (0, 3), (3, 90), (0, 3, 6)),
+        (axis(1, 2, 4), (1, 3), (3, 9), (0, 9)),
+        (Axis("arrival", ("0", "1"), None), (0, 2), (3, 90), (0, 3)),
+        (Axis("arrival", ("0", "1", "2"), None), (0, 3), (3, 90, 10), (0, 10, 20)),  # as far as is good to read
+        (Axis("arrival", ("0", "1", "2"), None), (0, 3), (3, 12, 10), (0, 6, 12)),
+    ],
+)
+def test_rows_that_are_close_stand_apart(along: Axis, places: Any, given: Any, at: tuple[float, ...]) -> None:
+    assert scale(along, *places, *given).at == pytest.approx(at)
+
+
+def test_bars_share_a_track_where_none_touches_another() -> None:
+    bars = [(0, 10), (12, 20), (16, 30), (30, 31)]
+    assert pack(bars, 2) == [0, 0, 1, 0]
+    assert pack(bars, 2, 1) == [0, 0, None, 0]
+
+
+def test_captions_are_short_where_long_ones_need_many_tracks() -> None:
+    bars = [(10 * i, 10 * i + 8) for i in range(20)]
+    tracks, form, captions = best_captions(bars, [[100.0] * 20, [8.0] * 20], (0, 300), 2)
+    assert (set(tracks), form) == ({0}, 1)
+    assert captions[0] == (0, 8)
+    tracks, form, captions = best_captions(bars[:3], [[100.0] * 3, [8.0] * 3], (0, 110), 2)
+    assert (tracks, form) == ([0, 1, 2], 0)
+    assert captions[2] == (10, 110)
+
+
+# SVG
+
+
+def test_a_drawing_says_in_words_what_it_shows() -> None:
+    drawing = wincli.draw(LOG, "delta(t, 60)", key="user", order_by="t", aggregates={"last": "last(t)"})
+    root = root_of(drawing)
+    assert root.get("role") == "img"
+    assert root.findtext(f"{SVG}title") == "Windows tumbling, delta(t, 60): key user; order t; 5 rows, 2 keys, 4 panes"
+    assert root.findtext(f"{SVG}desc") == str(drawing)
+    titles = [element.text for element in root.iter(f"{SVG}title")]
+    assert "pane 0; closed by delta; 2 rows; last = 45" in titles
+    assert "row 2: t 45" in titles
+
+
+def test_rows_in_no_pane_are_hollow() -> None:
+    root = root_of(wincli.draw(LOG, "sliding, count(4)", order_by="t", at_end="drop"))
+    assert not [each for each in root.iter() if has_class(each, "wd-out")]
+    root = root_of(wincli.draw(LOG, "from(t = 45, until=t = 70)", order_by="t"))
+    assert [each.findtext(f"{SVG}title") for each in root.iter() if has_class(each, "wd-out")] == [
+        f"row {row}: t {t}, in no pane that is drawn" for row, t in [(0, 0), (1, 10), (4, 90)]
+    ]
+
+
+def test_marks_and_ticks_are_lines() -> None:
+    marked = root_of(wincli.draw(LOG, "punct()", order_by="t", marks=[2, 4]))
+    assert sum(has_class(each, "wd-mark") for each in marked.iter()) == 2
+    ticked = root_of(wincli.draw(LOG, "time(30)", order_by="t"))
+    assert sum(has_class(each, "wd-tick") for each in ticked.iter()) >= 3
+
+
+def test_many_rows_make_a_wide_drawing() -> None:
+    root = root_of(wincli.draw(pa.table({"t": np.arange(200)}), "count(10)", order_by="t", limit=200))
+    assert float(root.get("width", 0)) > 2000
+
+
+# Colours
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_can_be_told_from_what_is_behind_them(scheme: str) -> None:
+    style = STYLE.split("@media (prefers-color-scheme:dark)")[scheme == "dark"]
+    fills = dict(re.findall(r"(\.wd-[\w.-]+)\{fill:(#\w{6})", style))
+    card = fills[".wd-card"]
+    assert all(contrast(fills[name], card) >= 4.5 for name in (".wd-text", ".wd-faint", ".wd-mark-text"))
+    bars = re.findall(r"\.wd-bar\.wd-(\d)\{fill:(#\w{6});stroke:(#\w{6})", style)
+    assert len(bars) == 4
+    assert all(contrast(fill, line) >= 3 and contrast(card, line) >= 3 for _, fill, line in bars)
+
+
+def test_names_of_styles_belong_to_drawings_alone() -> None:
+    assert all(part.strip().startswith((".wd", "@media")) for part in re.findall(r"(?:^|[}{,])([.@][^{},]*)\{", STYLE))

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.browser import Browser, open_browser
+from support.browser import Browser
 from support.in_process import wincli_here
 from support.report_logs import DAYS, RANGE, run, write_days, write_log
 from wincli.cli.inspection.results.result import open_result_folder
 
 PAGES = ("out", "state", "numbers", "arrival", "sliding")
 USERS = ("ann", "bob", "cy")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.browser import open_browser
+from support.browser import Browser
 from support.fake_report import report
 from wincli.cli.inspection.report.gather import calendar_of
 from wincli.cli.inspection.report.page import page_of
@@ -67,45 +68,37 @@ def test_a_unit_that_was_finished_after_a_later_one_was_run_again(
 Drawn = Callable[[Kind | None, int], list[tuple[str, float, float]]]
 
 
-@pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drawn]:
-    """Draws a calendar in a browser: label, x and y of each cell."""
-    page = tmp_path_factory.mktemp("calendars") / "page.html"
+@pytest.fixture
+def drawn(browser: Browser, tmp_path: Path) -> Drawn:
+    """Draws a calendar in a browser: label, x and y of each cell, of which no two stand in one place."""
     cells = """return [...document.querySelectorAll('.units rect')].filter(e => e.querySelector('title')).map(e =>
       [e.textContent.match(/^[^:]*/)[0], parseFloat(e.getAttribute('x')), parseFloat(e.getAttribute('y'))])"""
-    with open_browser() as browser:
 
-        def draw(kind: Kind | None, size: int) -> list[tuple[str, float, float]]:
-            found = calendar_of(status(kind or "day", {*range(size)}, size), kind)
-            page.write_text(page_of(report(calendar=found)), encoding="utf-8")
-            browser.open(page)
-            return [(label, x, y) for label, x, y in browser.run(cells)]
+    def draw(kind: Kind | None, size: int) -> list[tuple[str, float, float]]:
+        found = calendar_of(status(kind or "day", {*range(size)}, size), kind)
+        (tmp_path / "page.html").write_text(page_of(report(calendar=found)), encoding="utf-8")
+        browser.open(tmp_path / "page.html")
+        placed = [(label, x, y) for label, x, y in browser.run(cells)]
+        assert len({(x, y) for _, x, y in placed}) == len(placed) == size
+        return placed
 
-        yield draw
+    return draw
 
 
-def test_days_stand_below_their_weekdays(drawn: Drawn) -> None:
+def test_days_stand_below_their_weekdays_hours_in_the_column_of_their_hour_and_others_have_a_cell_each(
+    drawn: Drawn,
+) -> None:
     for size in (30, 400):
-        cells = drawn("day", size)
-        assert len(cells) == size
-        assert len({(x, y) for _, x, y in cells}) == size
         by_weekday: dict[int, set[float]] = {}
-        for label, x, y in cells:
+        for label, x, y in drawn("day", size):
             weekday = dt.date.fromisoformat(label).weekday()
             by_weekday.setdefault(weekday, set()).add(x if size == 30 else y % (7 * 14 + 8))
-        assert all(len(places) == 1 for places in by_weekday.values())
-        assert len(by_weekday) == 7
-
-
-def test_hours_stand_in_the_column_of_their_hour(drawn: Drawn) -> None:
-    cells = drawn("hour", 100)
-    columns = {label[-2:]: x for label, x, _ in cells}
-    assert len({(x, y) for _, x, y in cells}) == 100
-    assert all(columns[label[-2:]] == x for label, x, _ in cells)
-    assert sorted(columns, key=columns.__getitem__) == sorted(columns)
-
-
-def test_runs_and_weeks_have_a_cell_each(drawn: Drawn) -> None:
+        assert [len(places) for places in by_weekday.values()] == [1] * 7
+    by_hour: dict[str, set[float]] = {}
+    for label, x, _ in drawn("hour", 100):
+        by_hour.setdefault(label[-2:], set()).add(x)
+    assert [len(places) for places in by_hour.values()] == [1] * 24
+    columns = [min(by_hour[hour]) for hour in sorted(by_hour)]
+    assert columns == sorted(set(columns))
     for kind, size in ((None, 5), (None, 130), ("week", 120)):
-        cells = drawn(kind, size)  # type: ignore[arg-type]
-        assert len({(x, y) for _, x, y in cells}) == len(cells) == size
+        drawn(kind, size)  # type: ignore[arg-type]

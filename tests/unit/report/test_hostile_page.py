@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.browser import Browser, open_browser
+from support.browser import Browser
 from support.fake_report import report
 from support.hostile_texts import PAGE_TEXTS
 from support.in_process import wincli_here
@@ -25,12 +24,6 @@ while (walk.nextNode())
   if (!['SCRIPT', 'STYLE'].includes(walk.currentNode.parentNode.nodeName)) found.push(walk.currentNode.data);
 for (const e of document.querySelectorAll('*')) for (const a of e.attributes) found.push(a.value);
 return found"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as found:
-        yield found
 
 
 def look(browser: Browser, page: Path) -> Counter[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.browser import Browser, open_browser
+from support.browser import Browser
 from support.colours import contrast, rgb
 from support.fake_report import distribution, lanes_on, one_window, report
 from support.strategies import examples
@@ -28,12 +28,6 @@ TEXTS = st.text(min_size=1, max_size=40) | st.sampled_from(
 def without_data(page: str) -> str:
     """A page without its values."""
     return re.sub(r'(<script id="data" type="application/json">).*?(?=</script>)', r"\1", page)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as found:
-        yield found
 
 
 Show = Callable[[Report], Browser]
