@@ -13,11 +13,12 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.day_results import day, records, span
 from support.in_process import done, wincli_here
+from support.strategies import examples
 from wincli.cli.console.messages import Messages
 from wincli.cli.inspection import effect as effect_module
 from wincli.cli.inspection.comparison.changes import Difference
@@ -81,7 +82,7 @@ def _ran(folder: Path, with_state: bool, outputs: Path) -> dict[str, str]:
     return {path.parent.parent.name: str(path.stat().st_mtime_ns) for path in outputs.glob("*/_wincli/manifest.json")}
 
 
-@settings(max_examples=8, deadline=None)
+@examples(40)
 @given(
     days=st.lists(_ROWS, min_size=DAYS, max_size=DAYS),
     corrections=st.dictionaries(st.integers(1, DAYS), _ROWS, min_size=1, max_size=2),

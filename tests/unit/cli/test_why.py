@@ -248,7 +248,7 @@ LATE_JOBS = {
 def write_days_with_late_rows(folder: Path) -> None:
     """Five days of two users; on the third day each has rows of the first two, of the fourth one without a time."""
     for day in range(1, 6):
-        times = [f"{minutes // 60:02}:{minutes % 60:02}:00" for minutes in range(600, 900, 25)]
+        times = [f"{minutes // 60:02}:{minutes % 60:02}:00" for minutes in range(600, 900, 50)]
         late = [f"2026-11-0{back}T{hour}:07:00" for back in (1, 2) for hour in (10, 14)] if day == 3 else []
         lines = [
             f"{at},{('ann', 'bob')[n % 2]},{day * 100 + n}" for n, at in enumerate([*times[:2], *late, *times[2:]])
