@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.docs_pages import DOCS, fences
-from support.in_process import wincli_here
+from support.in_process import done
+from support.processes import write as write_texts
 from wincli.cli.inspection import proposal_times as looks
 from wincli.conf.job_file import read_job_file
 
@@ -139,89 +140,75 @@ LAYOUTS: dict[str, tuple[Write, str, dict[str, str], dict[str, str]]] = {
 }  # fmt: skip
 
 
+def proposed(folder: Path, source: str, *more: str) -> tuple[str, dict[str, Any]]:
+    """Propose ``job.yaml`` for an input; return what is said, and the job."""
+    ran = done(folder, "init", source, "-o", "job.yaml", "--force", *more)
+    assert ran.err == ""
+    return " ".join(ran.out.split()), read_job_file(str(folder / "job.yaml")).values
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_job_for_a_layout_runs_with_its_time(layout: str, tmp_path: Path) -> None:
     write, order, types, let = LAYOUTS[layout]
     rows = sessions()
     write(tmp_path, rows)
-    source = next(tmp_path.iterdir()).name
-    ran = wincli_here("init", source, "-o", "job.yaml", cwd=tmp_path)
-    assert (ran.code, ran.err) == (0, ""), ran.err
-    job = read_job_file(str(tmp_path / "job.yaml")).values
-    assert job["order_by"] == order
+    _, job = proposed(tmp_path, next(tmp_path.iterdir()).name)
+    assert (job["order_by"], job["key"], job["window"][:5]) == (order, "host", "time(")
     assert job.get("schema", "") == ", ".join(f"{name}:{text}" for name, text in types.items())
     assert job.get("let", []) == [f"{name}={text}" for name, text in let.items()]
-    assert job["key"] == "host"
-    assert job["window"].startswith("time(")
-    done = wincli_here("run", "job.yaml", cwd=tmp_path)
-    assert done.code == 0, done.err
-    assert f"{len(rows)} rows in, " in done.err
-    assert "windows out, 0 rejected" in done.err
+    err = done(tmp_path, "run", "job.yaml").err
+    assert f"{len(rows)} rows in, " in err
+    assert "windows out, 0 rejected" in err
 
 
-def test_files_that_are_series_have_their_names_as_the_key(tmp_path: Path) -> None:
-    (tmp_path / "traffic").mkdir()
-    for name in "ab":
-        lines = [f"{BEGIN + dt.timedelta(minutes=5 * n):%Y-%m-%d %H:%M:%S},{n}.5" for n in range(60)]
-        (tmp_path / "traffic" / f"{name}.csv").write_text("\n".join(["timestamp,value", *lines]) + "\n")
-    ran = wincli_here("init", "traffic", "-o", "job.yaml", cwd=tmp_path)
-    assert "Each file is a series of its own, so its name is the key: _file." in ran.out
-    job = read_job_file(str(tmp_path / "job.yaml")).values
+def test_files_that_are_series_have_their_names_as_the_key_and_without_a_time_windows_are_of_rows(
+    tmp_path: Path,
+) -> None:
+    lines = [f"{BEGIN + dt.timedelta(minutes=5 * n):%Y-%m-%d %H:%M:%S},{n}.5" for n in range(60)]
+    series = "\n".join(["timestamp,value", *lines, ""])
+    write_texts(tmp_path / "traffic", a__csv=series, b__csv=series)
+    said, job = proposed(tmp_path, "traffic")
+    assert "Each file is a series of its own, so its name is the key: _file." in said
     assert (job["key"], job["window"], job["agg"]) == ("_file", "time(1h)", ["rows=count()", "mean_value=mean(value)"])
-    assert "12 windows out" in wincli_here("run", "job.yaml", cwd=tmp_path).err
+    assert "12 windows out" in done(tmp_path, "run", "job.yaml").err
+    write_texts(tmp_path, log__csv="name,x\n" + "".join(f"n{i},{i * i}\n" for i in range(250)))
+    said, job = proposed(tmp_path, "log.csv")
+    assert "No column is a time that can be read" in said
+    assert job["window"] == "count(100)"
+    assert "3 windows out" in done(tmp_path, "run", "job.yaml").err
 
 
-def test_a_log_without_a_time_gets_windows_of_rows(tmp_path: Path) -> None:
-    (tmp_path / "log.csv").write_text("name,x\n" + "".join(f"n{i},{i * i}\n" for i in range(250)))
-    ran = wincli_here("init", "log.csv", "-o", "job.yaml", cwd=tmp_path)
-    assert "No column is a time that can be read" in ran.out
-    assert read_job_file(str(tmp_path / "job.yaml")).values["window"] == "count(100)"
-    assert "3 windows out" in wincli_here("run", "job.yaml", cwd=tmp_path).err
-
-
-def test_the_reading_that_keeps_rows_in_order_is_taken_and_the_other_one_is_reported(tmp_path: Path) -> None:
+def test_the_reading_that_keeps_rows_in_order_is_taken_and_else_the_newest_that_is_not_later_than_the_file(
+    tmp_path: Path,
+) -> None:
     """From the 1st to the 12th of May both orders of day and month can be read, and only one is in order of days."""
     days = [dt.date(2026, 5, day) for day in range(1, 13)]
     for layout in ("%d/%m/%Y", "%m/%d/%Y"):
-        (tmp_path / "log.csv").write_text("when,x\n" + "".join(f"{day:{layout}} 10:00:00,1\n" for day in days))
-        ran = wincli_here("init", "log.csv", "-o", "job.yaml", "--force", cwd=tmp_path)
-        assert read_job_file(str(tmp_path / "job.yaml")).values["schema"] == f"when:timestamp({layout} %H:%M:%S)"
-        assert "could also be read as" in " ".join(ran.out.split())
-
-
-def test_of_readings_that_order_days_alike_the_newest_that_is_not_later_than_the_file_is_taken(tmp_path: Path) -> None:
+        write_texts(tmp_path, log__csv="when,x\n" + "".join(f"{day:{layout}} 10:00:00,1\n" for day in days))
+        said, job = proposed(tmp_path, "log.csv")
+        assert job["schema"] == f"when:timestamp({layout} %H:%M:%S)"
+        assert "could also be read as" in said
     for written, layout in ((dt.datetime(2026, 12, 31, 12), "%d.%m.%y"), (dt.datetime(2032, 1, 1), "%y.%m.%d")):
-        path = tmp_path / "log.csv"
-        path.write_text("when,x\n31.12.26 10:00,1\n31.12.26 10:05,1\n")
-        os.utime(path, (written.timestamp(), written.timestamp()))
-        assert wincli_here("init", "log.csv", "-o", "job.yaml", "--force", cwd=tmp_path).code == 0
-        assert read_job_file(str(tmp_path / "job.yaml")).values["schema"] == f"when:timestamp({layout} %H:%M)"
+        write_texts(tmp_path, log__csv="when,x\n31.12.26 10:00,1\n31.12.26 10:05,1\n")
+        os.utime(tmp_path / "log.csv", (written.timestamp(), written.timestamp()))
+        assert proposed(tmp_path, "log.csv")[1]["schema"] == f"when:timestamp({layout} %H:%M)"
 
 
-def test_rows_that_are_broken_are_reported_and_do_not_hide_the_time(tmp_path: Path) -> None:
+def test_rows_that_are_broken_and_a_time_that_lacks_its_year_are_reported(tmp_path: Path) -> None:
     lines = [f"2026-01-01 00:00:{second:02},a" for second in range(10)]
     lines[3], lines[6] = "soon,a", ",a"
-    (tmp_path / "log.csv").write_text("ts,user\n" + "\n".join(lines) + "\n")
-    ran = wincli_here("init", "log.csv", "-o", "job.yaml", cwd=tmp_path)
-    assert "2 rows have no time that can be read; a run rejects them" in " ".join(ran.out.split())
-    done = wincli_here("run", "job.yaml", cwd=tmp_path)
-    assert done.code == 0
-    assert "2 rejected (null_order 1, unparsable 1)" in done.err
-
-
-def test_a_time_that_lacks_its_year_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "log.csv").write_text("when,x\nNov 22 10:00:01,1\nNov 22 10:00:02,2\n")
-    ran = wincli_here("init", "log.csv", cwd=tmp_path)
-    assert "column 'when' has times without a year, as 'Nov 22 10:00:01': put the year into the" in ran.out.replace(
-        "\n# ", " "
-    )
+    write_texts(tmp_path, log__csv="ts,user\n" + "\n".join(lines) + "\n")
+    assert "2 rows have no time that can be read; a run rejects them" in proposed(tmp_path, "log.csv")[0]
+    assert "2 rejected (null_order 1, unparsable 1)" in done(tmp_path, "run", "job.yaml").err
+    write_texts(tmp_path, log__csv="when,x\nNov 22 10:00:01,1\nNov 22 10:00:02,2\n")
+    lacks = "column 'when' has times without a year, as 'Nov 22 10:00:01': put the year into the"
+    assert lacks in done(tmp_path, "init", "log.csv").out.replace("\n# ", " ")
 
 
 def test_without_a_file_the_job_is_printed_and_nothing_is_written(tmp_path: Path) -> None:
     as_jsonl(tmp_path, sessions())
-    ran = wincli_here("init", "log.jsonl", cwd=tmp_path)
-    assert (ran.code, ran.err) == (0, "")
-    assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
+    ran = done(tmp_path, "init", "log.jsonl")
+    assert (ran.err, [path.name for path in tmp_path.iterdir()]) == ("", ["log.jsonl"])
     (tmp_path / "job.yaml").write_text(ran.out)
     assert read_job_file(str(tmp_path / "job.yaml")).problems == []
     assert "wincli run job.yaml" in ran.out
@@ -229,20 +216,18 @@ def test_without_a_file_the_job_is_printed_and_nothing_is_written(tmp_path: Path
 
 def test_a_large_input_is_looked_at_in_parts_and_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(looks, "MOST_TEXT", 8_000)
-    (tmp_path / "in").mkdir()
     for number in range(6):
-        (tmp_path / "in" / f"{number}").mkdir()
+        (tmp_path / "in" / f"{number}").mkdir(parents=True)
         as_jsonl(tmp_path / "in" / f"{number}", sessions())
-    ran = wincli_here("init", "in", "-o", "job.yaml", cwd=tmp_path)
-    assert "of 4 of 6 files, which hold 0 MiB" in ran.out
-    assert "window  time(" in ran.out
+    said, _ = proposed(tmp_path, "in")
+    assert "of 4 of 6 files, which hold 0 MiB" in said
+    assert "window time(" in said
     monkeypatch.setattr(looks, "MOST_TEXT", 1 << 30)
     monkeypatch.setattr(looks, "MOST_ROWS", 50)
-    ran = wincli_here("init", "in", "-o", "rows.yaml", cwd=tmp_path)
-    assert "48 rows of 1,440: the first of 4 of 6 files" in ran.out
+    assert "48 rows of 1,440: the first of 4 of 6 files" in proposed(tmp_path, "in")[0]
     (tmp_path / "pq").mkdir()
     as_parquet(tmp_path / "pq", sessions())
-    assert "50 rows of 240: the first of 1 of 1 file" in wincli_here("init", "pq", "-o", "p.yaml", cwd=tmp_path).out
+    assert "50 rows of 240: the first of 1 of 1 file" in proposed(tmp_path, "pq")[0]
 
 
 def test_columns_of_every_type_are_looked_at(tmp_path: Path) -> None:
@@ -258,37 +243,25 @@ def test_columns_of_every_type_are_looked_at(tmp_path: Path) -> None:
         "map": pa.array([[("k", 1)]] * count, pa.map_(pa.string(), pa.int64())),
     }  # fmt: skip
     pq.write_table(pa.table(columns), tmp_path / "log.parquet")
-    ran = wincli_here("init", "log.parquet", "-o", "job.yaml", cwd=tmp_path)
-    assert (ran.code, ran.err) == (0, "")
-    assert "The time of a row is ts" in ran.out
-    assert "Each device (2 values)" in ran.out
-    assert wincli_here("run", "job.yaml", cwd=tmp_path).code == 0
+    said, _ = proposed(tmp_path, "log.parquet")
+    assert "The time of a row is ts" in said
+    assert "Each device (2 values)" in said
+    done(tmp_path, "run", "job.yaml")
     for key in ("nothing", "bytes", "flag", "took", "big", "day_time"):
-        ran = wincli_here("init", "log.parquet", "--key", key, cwd=tmp_path)
-        assert ran.code == (3 if key == "nothing" else 0), ran.err
-    refused = wincli_here("init", "log.parquet", "--key", "list", cwd=tmp_path)
-    assert "column 'list' is list<item: int64>, which holds several values; name a column with one" in refused.err
+        done(tmp_path, "init", "log.parquet", "--key", key, code=3 if key == "nothing" else 0)
+    refused = done(tmp_path, "init", "log.parquet", "--key", "list", code=2).err
+    assert "column 'list' is list<item: int64>, which holds several values; name a column with one" in refused
 
 
-ODD = ['a: "b"', "tab\tin", "# no", "where", "1st", "é ü", "it's"]
-
-
-@pytest.mark.parametrize("name", ODD)
-def test_odd_names_of_columns_are_written_so_that_the_job_reads_them(name: str, tmp_path: Path) -> None:
-    rows = sessions()
-    columns = {name + "_at": [row["t"] for row in rows], name + " host": [row["host"] for row in rows]}
-    pq.write_table(pa.table({**columns, name: [row["load"] for row in rows]}), tmp_path / "log.parquet")
-    ran = wincli_here("init", "log.parquet", "-o", "job.yaml", cwd=tmp_path)
-    assert (ran.code, ran.err) == (0, "")
-    done = wincli_here("run", "job.yaml", cwd=tmp_path)
-    assert done.code == 0, done.err
-
-
-def test_columns_that_a_job_file_cannot_name_are_left_alone(tmp_path: Path) -> None:
-    rows = sessions()
-    columns = {"line\nbreak": [row["host"] for row in rows], "t": [row["t"] for row in rows]}
-    pq.write_table(pa.table({**columns, "user": ["a\nb"] * len(rows)}), tmp_path / "log.parquet")
-    assert wincli_here("init", "log.parquet", "-o", "job.yaml", "--key", "user", cwd=tmp_path).code == 0
+@pytest.mark.parametrize("name", ['a: "b"', "tab\tin", "# no", "where", "1st", "é ü", "it's", "line\nbreak"])
+def test_odd_names_of_columns_are_written_so_that_the_job_reads_them_or_left_alone(name: str, tmp_path: Path) -> None:
+    times, hosts, loads = ([row[column] for row in sessions()] for column in ("t", "host", "load"))
+    columns = {name + "_at": times, name + " host": hosts, name: loads}
+    if "\n" in name:  # no job file can name it
+        columns = {name: hosts, "t": times, "user": ["a\nb"] * len(hosts)}
+    pq.write_table(pa.table(columns), tmp_path / "log.parquet")
+    proposed(tmp_path, "log.parquet")
+    done(tmp_path, "run", "job.yaml")
 
 
 # The page of the docs
@@ -311,9 +284,9 @@ def shop_log() -> str:
 
 def test_the_page_shows_what_init_says_and_writes(tmp_path: Path) -> None:
     (tmp_path / "shop.csv").write_text(shop_log())
-    ran = wincli_here("init", "shop.csv", "-o", "visits.yaml", cwd=tmp_path)
+    ran = done(tmp_path, "init", "shop.csv", "-o", "visits.yaml")
     (_, shown), *_ = fences(DOCS["check"], "console")
     assert shown == ["$ wincli init shop.csv -o visits.yaml", *ran.out.splitlines()]
     (_, job), *_ = fences(DOCS["check"], "yaml")
     assert job == (tmp_path / "visits.yaml").read_text().splitlines()
-    assert wincli_here("run", "visits.yaml", cwd=tmp_path).code == 0
+    done(tmp_path, "run", "visits.yaml")
