@@ -113,13 +113,20 @@ def cut(text: str, most: int = _LONGEST) -> str:
 
 def texts_of(values: pa.Array) -> list[str]:
     """Return each value as a short text of one line; null is ``-``."""
-    if pa.types.is_temporal(values.type):
-        try:
-            texts = values.cast(pa.string())
-        except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # durations, and instants that have no calendar date
-            texts = pa.array([_text(value) for value in values], pa.string())
-        return _without_zeros([text or "-" for text in texts.to_pylist()])
-    return [_text(value) for value in values]
+    if not pa.types.is_temporal(values.type):
+        return [_text(value) for value in values]
+    try:
+        found = values.cast(pa.string()).to_pylist()
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # durations, and instants that have no calendar date
+        found = [_text(value) if value.is_valid else None for value in values]
+    known = [text.removesuffix("Z") for text in found if text is not None]
+    while known and all("." in text and text.endswith("0") for text in known):  # zeros that say nothing
+        known = [text[:-1] for text in known]
+    known = [text.removesuffix(".") for text in known]
+    if all(_WHOLE_MINUTE.search(text) for text in known):
+        known = [text.removesuffix(":00") for text in known]
+    in_turn = iter(known)
+    return ["-" if text is None else next(in_turn) for text in found]
 
 
 def without_date(name: str, texts: Sequence[str]) -> tuple[str, list[str]]:
@@ -151,19 +158,6 @@ def measure_of(value: pa.Scalar) -> Measure | None:
         return Fraction(value.as_py())
     number = float(value.as_py()) if types.is_floating(dtype) else math.nan
     return number if math.isfinite(number) else None
-
-
-def _without_zeros(texts: list[str]) -> list[str]:
-    while texts and all(_has_zero(text) for text in texts):
-        texts = [text[:-2] + "Z" if text.endswith("Z") else text[:-1] for text in texts]
-    texts = [text.removesuffix("Z").removesuffix(".") for text in texts]
-    has_seconds = any(text != "-" and not _WHOLE_MINUTE.search(text) for text in texts)
-    return texts if has_seconds else [text.removesuffix(":00") for text in texts]
-
-
-def _has_zero(text: str) -> bool:
-    digits = text.removesuffix("Z")
-    return text == "-" or ("." in digits and digits.endswith("0"))
 
 
 def _text(value: pa.Scalar) -> str:

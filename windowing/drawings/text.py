@@ -8,7 +8,7 @@ either that it shows more rows on that side. Rows that do not fit one line go on
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -64,23 +64,18 @@ def scale(axis: Axis, first: int, stop: int, apart: float, room: float, widest: 
     """
     places = stop - first
     step = max(apart, min(widest, room / max(places - 1, 1)))
-    even = tuple(i * step for i in range(places))
+    side_by_side = tuple(i * step for i in range(places))
     measures = None if axis.measures is None else axis.measures[first:stop]
-    if measures is None or places < 2:
-        return Scale(even, measures, apart, False)
+    if measures is None or places < 2 or measures[-1] == measures[0]:
+        return Scale(side_by_side, measures, apart, False)
     whole = Fraction(measures[-1]) - Fraction(measures[0])
     room = max(room, (places - 1) * apart)
-    if not whole:
-        return Scale(even, measures, apart, False)
     true = [float((Fraction(value) - Fraction(measures[0])) / whole) * room for value in measures]
-    share = _share(true, apart, room / (places - 1))
+    even, least, share = room / (places - 1), min(right - left for left, right in pairwise(true)), 0.0
+    if least < apart:
+        share = min(1.0, (apart - least) / (even - least)) if even > least else 1.0
     at = tuple((1 - share) * x + share * i * room / (places - 1) for i, x in enumerate(true))
     return Scale(at, measures, apart, share == 0)
-
-
-def _share(true: Sequence[float], apart: float, even: float) -> float:
-    least = min(right - left for left, right in pairwise(true))
-    return 0.0 if least >= apart else min(1.0, (apart - least) / (even - least)) if even > least else 1.0
 
 
 WIDTH = 100
@@ -105,8 +100,11 @@ def picture_text(picture: Picture, width: int = WIDTH) -> str:
     right = max(map(len, told.values()), default=0) + 2
     room = max(width - left - right - 5, _LEAST_ROOM)
     lines = [f"{'window: '.ljust(left)}{picture.window}", " " * left + picture.about]
-    for stretch in _stretches(picture, room):
-        block = list(_Block(picture, told, left, *stretch, width).lines())
+    places, most = len(picture.axis.texts), room // _APART + 1
+    for first in range(0, max(places, 1), most):  # rows that do not fit one line go on below
+        stop = min(first + most, places)
+        along = scale(picture.axis, first, stop, _APART, room if places <= most else 0)
+        block = list(_Block(picture, told, left, first, stop, along, width).lines())
         lines += ["", *block] if block else []
     lines += [f"... {note}" for note in [*lane_notes(picture), *picture.notes]]
     return "\n".join(cut(line.rstrip(), width) for line in lines)
@@ -119,13 +117,6 @@ def lane_notes(picture: Picture) -> Iterator[str]:
         left = [count_of(count, f"more {noun}") for count, noun in counts if count]
         if left:
             yield " and ".join(left) + (f" of {lane.label}" if lane.label else "")
-
-
-def _stretches(picture: Picture, room: int) -> Iterator[tuple[int, int, Scale]]:
-    places, most = len(picture.axis.texts), room // _APART + 1
-    for first in range(0, max(places, 1), most):
-        stop = min(first + most, places)
-        yield first, stop, scale(picture.axis, first, stop, _APART, room if places <= most else 0)
 
 
 def _axis_label(picture: Picture) -> str:

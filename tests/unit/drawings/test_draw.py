@@ -37,7 +37,7 @@ from support.places import CASES
 from support.strategies import examples
 from support.window_cases import MORE, WINDOWS, WindowCase
 from wincli.windowing.drawings.draw import Drawing
-from wincli.windowing.drawings.picture import Axis, pack
+from wincli.windowing.drawings.picture import Axis, pack, texts_of
 from wincli.windowing.drawings.svg import STYLE, best_captions
 from wincli.windowing.drawings.text import scale
 from wincli.windowing.errors import ConfigError, DataError
@@ -263,6 +263,16 @@ def test_every_type_that_orders_rows_is_an_axis(values: pa.Array) -> None:
     drawing = wincli.draw(table, "count(2)", key="at", order_by="at", aggregates=["last(more)", "top=max(at)"])
     assert counts_of_svg(drawing) == (3, sum(len(lane.panes) for lane in drawing.picture.lanes), 3)
     check(wincli.draw(table, "count(2)", order_by="at"))
+
+
+def test_zeros_that_say_nothing_are_left_out_of_times_and_a_null_among_them_stays() -> None:
+    for moments, texts in (
+        ([INSTANT, None, INSTANT + dt.timedelta(minutes=5)], ["2026-11-01 10:00", "-", "2026-11-01 10:05"]),
+        ([INSTANT, INSTANT + dt.timedelta(milliseconds=250)], ["2026-11-01 10:00:00.00", "2026-11-01 10:00:00.25"]),
+        ([None, None], ["-", "-"]),
+    ):
+        for zone in (None, "UTC"):
+            assert texts_of(pa.array(moments, pa.timestamp("us", zone))) == texts
 
 
 def test_rejected_rows_are_counted() -> None:
