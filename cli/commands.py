@@ -118,12 +118,10 @@ def plan(
 ) -> int:
     """Say what a run with the same arguments would do, and draw its windows over the first rows; write nothing."""
     from .arguments import with_variables  # noqa: PLC0415 - only a plan needs it
-    from .inspection.forecast.command import PlanOptions, plan_command  # noqa: PLC0415 - loads pyarrow and numba
+    from .inspection.forecast.command import plan_command  # noqa: PLC0415 - loads pyarrow and numba
 
-    own = PlanOptions(as_json, tuple(only or ()), rows, effect)
-    return plan_command(
-        {"paths": paths, "var": var, **with_variables(given, os.environ)}, -1 if quiet else verbose, own
-    )
+    options = {"paths": paths, "var": var, **with_variables(given, os.environ)}
+    return plan_command(options, -1 if quiet else verbose, as_json, only or (), rows, effect)
 
 
 # ``wincli show``: the rows of a result, its rejects, or the open windows of a state.

@@ -8,7 +8,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
 from itertools import groupby
 from pathlib import Path
@@ -55,7 +54,7 @@ _VERBS: Mapping[Action, tuple[str, str]] = {
 }
 
 
-def strategy_text(found: Values, width: int) -> str:
+def _strategy_text(found: Values, width: int) -> str:
     """Return the lines on how the first stage is computed."""
     how = f"{found['name']}: {found['why']}"
     if found["name"] != "one task":
@@ -162,43 +161,18 @@ def _columns(columns: Sequence[Values]) -> Iterator[str]:
 _WIDEST = 120
 
 
-@dataclass(frozen=True, slots=True)
-class PlanOptions:
-    """The options of ``plan`` that ``run`` does not have.
-
-    ``as_json``: whether to print one JSON object.
-    ``only``: the keys that are drawn, as ``COL=VALUE``.
-    ``rows``: how many rows are drawn; 0: none.
-    ``effect``: whether to compute what a range would change, which starts Spark.
-    """
-
-    as_json: bool
-    only: Sequence[str]
-    rows: int
-    effect: bool = False
-
-
 _MOST_ROWS = 1000
 
 
-def _parse_choice(only: Sequence[str], rows: int) -> list[tuple[str, str]]:
-    """Read ``COL=VALUE`` texts; several of one column are several values.
-
-    Raises `ConfigError` for another form, or a number of rows to draw that is none.
-    """
-    pairs = [text.partition("=") for text in only]
-    for text, (name, sign, _) in zip(only, pairs, strict=True):
-        if not name or not sign:
-            raise ConfigError(f"--only {text!r} is not COL=VALUE", "for example --only user=u7")
-    if not 0 <= rows <= _MOST_ROWS:
-        raise ConfigError(f"--rows {rows} is not from 0 to {_MOST_ROWS:,}", "0 draws nothing")
-    return [(name, value) for name, _, value in pairs]
-
-
-def plan_command(options: Mapping[str, Any], level: int, own: PlanOptions) -> int:
+def plan_command(
+    options: Mapping[str, Any], level: int, as_json: bool, only: Sequence[str], rows: int, with_effect: bool = False
+) -> int:
     """Print what a run with these options would do; return the exit code.
 
-    That is 0, or the exit code of the error with which the run would stop before it computes, which is reported after
+    ``as_json``: whether to print one JSON object. ``only``: the keys that are drawn, as ``COL=VALUE``. ``rows``: how
+    many rows are drawn; 0: none. ``with_effect``: whether to compute what a range would change, which starts Spark.
+
+    The exit code is 0, or that of the error with which the run would stop before it computes, which is reported after
     all that is known. Raises a `WincliError` for what is wrong with the options.
     """
     job = parse_job(options)
@@ -206,7 +180,7 @@ def plan_command(options: Mapping[str, Any], level: int, own: PlanOptions) -> in
     for note in (*strange_variables(os.environ), *alias_notes(job)):
         messages.note(note)
     try:
-        return _plan(job, own, messages)
+        return _plan(job, messages, as_json, only, rows, with_effect)
     except ReaderGoneError:  # who reads stdout has read enough
         raise
     except (Stopped, Exception) as error:  # caught here because these messages know the secrets of the job
@@ -214,10 +188,15 @@ def plan_command(options: Mapping[str, Any], level: int, own: PlanOptions) -> in
         return exit_code(error)
 
 
-def _plan(job: Job, own: PlanOptions, messages: Messages) -> int:
-    only = _parse_choice(own.only, own.rows)
+def _plan(job: Job, messages: Messages, as_json: bool, only: Sequence[str], rows: int, with_effect: bool) -> int:
+    pairs = [text.partition("=") for text in only]  # several of one column are several values
+    for text, (name, sign, _) in zip(only, pairs, strict=True):
+        if not name or not sign:
+            raise ConfigError(f"--only {text!r} is not COL=VALUE", "for example --only user=u7")
+    if not 0 <= rows <= _MOST_ROWS:
+        raise ConfigError(f"--rows {rows} is not from 0 to {_MOST_ROWS:,}", "0 draws nothing")
     check_side_files(side_files_of(job), job.named)
-    if own.effect and (job.start is None or job.end is None):
+    if with_effect and (job.start is None or job.end is None):
         raise ConfigError("--effect: an effect is that of a range of units", "say --start and --end")
     if job.runs_user_code:
         search(Path.cwd())
@@ -237,16 +216,16 @@ def _plan(job: Job, own: PlanOptions, messages: Messages) -> int:
 
         foreseen = foresee(job, show)
     problem, effect = foreseen[0].problem, None
-    if own.effect and problem is None:
+    if with_effect and problem is None:
         try:
             effect = run_on_spark(job, messages, time.perf_counter(), lambda: _load_effect(job))
         except WincliError as error:
             problem = error
-    if effect is not None and not own.as_json:
+    if effect is not None and not as_json:
         from ..effect import effect_text  # noqa: PLC0415
 
         _print(f"{effect_text(effect)}\n", messages)
-    print_plan(foreseen, only, own, messages, effect)
+    _print_plan(foreseen, [(name, value) for name, _, value in pairs], rows, as_json, messages, effect)
     if problem is None:
         return OK
     messages.error(problem)
@@ -259,28 +238,33 @@ def _load_effect(job: Job) -> Callable[[RunContext], Effect]:
     return lambda context: effect_of(job, context)
 
 
-def print_plan(
-    foreseen: Foreseen, only: Sequence[tuple[str, str]], own: PlanOptions, messages: Messages, effect: Effect | None
+def _print_plan(
+    foreseen: Foreseen,
+    only: Sequence[tuple[str, str]],
+    rows: int,
+    as_json: bool,
+    messages: Messages,
+    effect: Effect | None,
 ) -> None:
     """Print a forecast at once; then, which takes longer, how it is computed, and its windows over the first rows.
 
     ``effect``: what a range would change, for the JSON object; None without ``--effect``.
     """
     forecast, job = foreseen
-    width = _WIDEST if own.as_json else min(shutil.get_terminal_size((100, 24)).columns, _WIDEST)
-    if not own.as_json:
+    width = _WIDEST if as_json else min(shutil.get_terminal_size((100, 24)).columns, _WIDEST)
+    if not as_json:
         _print("\n".join(line for section in _sections(forecast) for line in _wrap(section, width)), messages)
     strategy = drawing = None
     if job is not None:
         from .drawing import drawing_of, sample_job  # noqa: PLC0415 - what was printed is there while the scan loads
 
         source, strategy = sample_job(job)
-        if strategy is not None and not own.as_json:
-            _print(strategy_text(strategy, width), messages)
-        drawing = drawing_of(job, source, only, own.rows, width, has_colour() and not own.as_json)
-        if drawing is not None and not own.as_json:
+        if strategy is not None and not as_json:
+            _print(_strategy_text(strategy, width), messages)
+        drawing = drawing_of(job, source, only, rows, width, has_colour() and not as_json)
+        if drawing is not None and not as_json:
             _print(drawing, messages)
-    if own.as_json:
+    if as_json:
         fields = {each.name: getattr(forecast, each.name) for each in dataclass_fields(forecast)}
         fields["units"] = [
             {

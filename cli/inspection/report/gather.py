@@ -6,7 +6,7 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import chain, groupby
 from typing import Any
 
@@ -108,22 +108,11 @@ def _coarser(cells: Sequence[Cell], kind: Kind, coarse: Kind) -> list[Cell]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
-    """A state, a folder of results, or a result.
-
-    ``status``: its units; those of results, too, have the times at which they were written, and their phases.
-    ``results``: the results in it, or that its units wrote, in the order of the units; those that can be opened.
-    ``notes``: sentences on results that cannot be opened.
-    """
-
-    status: Status
-    results: Sequence[ResultFolder]
-    notes: Sequence[str]
-
-    @property
-    def last(self) -> UnitRecord:
-        return self.status.units[-1]
+Folder = tuple[Status, Sequence[ResultFolder], Sequence[str]]
+"""A state, a folder of results, or a result: its units, of which those of results, too, have the times at which they
+were written, and their phases; the results in it, or that its units wrote, in the order of the units, those that can be
+opened; and sentences on results that cannot be opened.
+"""
 
 
 def read_folder(path: str) -> Folder:
@@ -132,7 +121,7 @@ def read_folder(path: str) -> Folder:
     if status.what == "state":
         if not status.units:
             raise InputError(f"the state {path} has no finished unit yet", "run the job first")
-        return Folder(status, *_opened([(unit.label, unit.outputs[-1].path) for unit in status.units if unit.outputs]))
+        return status, *_opened([(unit.label, unit.outputs[-1].path) for unit in status.units if unit.outputs])
     found, units = results_at_path(path), []
     for unit, each in zip(status.units, found, strict=True):
         seconds, versions = each.manifest["seconds"], each.manifest["versions"]
@@ -140,15 +129,7 @@ def read_folder(path: str) -> Folder:
     results, notes = _opened([(each.label, each.folder) for each in found])
     if not results:
         raise InputError(notes[0], "write the result again")
-    return Folder(replace(status, units=tuple(units)), results, notes)
-
-
-def _kind_of(folder: Folder) -> Kind | None:
-    """Return the kind of the units; None for plain runs, and where labels are no dates."""
-    first, kind = folder.status.units[0], folder.last.job.get("unit", "day")
-    if folder.status.what == "state":
-        return kind_of(first.label, first.ordinal)
-    return kind if any(unit_of(unit.label, kind) for unit in folder.status.units) else None
+    return replace(status, units=tuple(units)), results, notes
 
 
 def _opened(places: Sequence[tuple[str, str]]) -> tuple[list[ResultFolder], list[str]]:
@@ -261,7 +242,8 @@ def report_of(path: str, folder: Folder, only: Sequence[str] = ()) -> Report:
     ``only``: texts ``COLUMN=VALUE`` that choose keys, besides the busiest. Raises `ConfigError` for a choice that does
     not fit, and as `measure` does.
     """
-    status, notes = folder.status, list(folder.notes)
+    status, results, unopened = folder
+    notes, job = list(unopened), status.units[-1].job
     notes += [*status.damage, *(f"{label}: {what}" for label, what in status.lost)]
     if status.at_work:
         notes.append(f"a run is at work on the state since {status.at_work.started}")
@@ -269,7 +251,7 @@ def report_of(path: str, folder: Folder, only: Sequence[str] = ()) -> Report:
         notes.append(f"{status.killed} was begun and not finished; run it again")
     if error := status.last_error:
         notes.append(f"the last error: {error['unit']} at {error['when']}: {error['message']}")
-    measured, lanes = measure(folder.results, only, notes.append), None
+    measured, lanes = measure(results, only, notes.append), None
     if measured is not None:
         notes += _notes(measured)
         held = None
@@ -277,33 +259,39 @@ def report_of(path: str, folder: Folder, only: Sequence[str] = ()) -> Report:
             if status.what == "state" and measured.windows:
                 held = open_windows(path, None, status.last_stages[-1].name)
         lanes = lanes_of(measured, held) if measured.windows else None
-    calendar = None if status.what == "result" else calendar_of(status, _kind_of(folder))
+    kind: Kind | None = job.get("unit", "day")  # of the units; None for plain runs, and where labels are no dates
+    if status.what == "state":
+        kind = kind_of(status.units[0].label, status.units[0].ordinal)
+    elif kind is not None and not any(unit_of(unit.label, kind) for unit in status.units):
+        kind = None
+    calendar = None if status.what == "result" else calendar_of(status, kind)
     expectations = []
     for text, found in expectations_of(status).items():
         broken = [label for label, holds in found if not holds]
         word = "does not hold" if broken else "holds"
         where = few(broken) if broken else count_of(len(found), "unit")
         expectations.append((redacted(text), f"{word} in {where}" if len(found) > 1 else word))
-    told = [result.manifest["seconds"] for result in folder.results] or [unit.seconds for unit in status.units]
+    told = [result.manifest["seconds"] for result in results] or [unit.seconds for unit in status.units]
     phases = {name: sum(each.get(name, 0.0) for each in told) for name in dict.fromkeys(chain(*told))}
     if "total" in phases:  # the whole comes last
         phases["total"] = phases.pop("total")
     is_time = measured is not None and measured.axis.scale == "time"
-    orders = [result.manifest["order"] for result in folder.results]
-    earlier = [stage["order"] for result in folder.results for stage in result.manifest.get("stages", ())]
+    orders = [result.manifest["order"] for result in results]
+    earlier = [stage["order"] for result in results for stage in result.manifest.get("stages", ())]
     orders += [order for order in earlier if "time" in order["why"]]  # those that were chosen as times
     times = frozenset(name for order in orders for name in order["columns"]) if is_time else frozenset()
-    job = folder.last.job
     return {
         "path": redacted_path(path),
         "what": status.what,
-        "window": str(folder.results[-1].manifest["spec"] if folder.results else job["stages"][-1]["window"]),
+        "window": str(results[-1].manifest["spec"] if results else job["stages"][-1]["window"]),
         "clauses": clauses_of(job, times),
         "settings": settings_of(job),
-        "totals": _totals(folder, measured),
+        "totals": _totals(status, measured),
         "accounts": status.accounts,
         "lanes": lanes,
-        "over_time": _over_units(calendar) if calendar and len(calendar["cells"]) > 1 else _over_time(folder, measured),
+        "over_time": _over_units(calendar)
+        if calendar and len(calendar["cells"]) > 1
+        else _over_time(results, measured),
         "lengths": None if measured is None else measured.lengths.distribution("duration" if is_time else "number"),
         "sizes": None if measured is None else measured.sizes.distribution("rows"),
         "reasons": () if measured is None else measured.reasons.most_common(),
@@ -311,7 +299,7 @@ def report_of(path: str, folder: Folder, only: Sequence[str] = ()) -> Report:
         "phases": tuple(phases.items()),
         "expectations": expectations,
         "notes": [*map(redacted, notes)],
-        "made_with": [(name, str(version)) for name, version in folder.last.versions.items()],
+        "made_with": [(name, str(version)) for name, version in status.units[-1].versions.items()],
     }
 
 
@@ -327,8 +315,8 @@ def _notes(measured: Measured) -> list[str]:
     return notes
 
 
-def _totals(folder: Folder, measured: Measured | None) -> dict[str, int]:
-    status, found = folder.status, {"rows in": sum(unit.rows_in for unit in folder.status.units)}
+def _totals(status: Status, measured: Measured | None) -> dict[str, int]:
+    found = {"rows in": sum(unit.rows_in for unit in status.units)}
     if measured is not None:
         found["windows"] = measured.windows
         if measured.columns.keys and measured.busy.count is not None:
@@ -363,10 +351,10 @@ def _over_units(calendar: Mapping[str, Any]) -> dict[str, Any]:
     return {"step": calendar["kind"], "axis": None, "bounds": bounds, "labels": labels, "series": lines, "apart": ""}
 
 
-def _over_time(folder: Folder, measured: Measured | None) -> dict[str, Any] | None:
+def _over_time(results: Sequence[ResultFolder], measured: Measured | None) -> dict[str, Any] | None:
     if measured is None or measured.axis.scale == "window":
         return None
-    apart = add_rejects(folder.results, measured)
+    apart = add_rejects(results, measured)
     if not measured.steps.counts.shape[1]:
         return None
     steps = measured.steps
@@ -408,7 +396,9 @@ def write_report(path: str, output: str, only: Sequence[str], messages: Messages
         check_side_files([file], [("the result", path)])
     folder = read_folder(path)
     if output != "-":  # a relative input counts from here: the record has it as it was written
-        check_side_files([file], [("an input of the result", as_glob(each)) for each in folder.last.job["input"]])
+        check_side_files(
+            [file], [("an input of the result", as_glob(each)) for each in folder[0].units[-1].job["input"]]
+        )
     report = report_of(path, folder, only)
     for note in report["notes"][:_MOST_NOTES]:
         messages.note(note)
