@@ -11,14 +11,13 @@ from the start take 0.15 and 0.1 s, but 1.2 s in panes of two rows: each pane th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from ..columns.arrays import Ints, Mask
-from ..rows.membership import Membership
 from ..support.jit import kernel
 from . import loops, pane_deltas
 from .inputs import Dense, decimal_words, frozen, integers, is_disjoint, is_unsigned
@@ -280,28 +279,19 @@ _DECIMAL_END = 10**38  # decimal128 holds up to 38 digits
 
 def exact_sums(present: Dense) -> Limbs:
     """Return the exact sum of each pane of integers, booleans, ticks or decimals (unscaled)."""
-    column = present.columns[0]
+    column, membership = present.columns[0], present.membership
     words = decimal_words(column) if pa.types.is_decimal(column.type) else [integers(column)]
-    return pane_sums(words, present.membership, is_unsigned(column.type))
-
-
-def pane_sums(words: Sequence[Ints], membership: Membership, unsigned: bool = False) -> Limbs:
-    """Return the exact sum of each pane of 64 bit words, least significant first; at most the last word is signed."""
-    limb_sums = _summing(membership)
+    moving = None if is_disjoint(membership) else pane_deltas.pane_deltas(membership)
     limbs = []
     for i, word in enumerate(words):
-        signed = i == len(words) - 1 and not unsigned
-        high, low = limb_sums(word, -1 if signed else LIMB)
+        is_signed = i == len(words) - 1 and not is_unsigned(column.type)
+        mask = -1 if is_signed else LIMB
+        if moving is None:
+            high, low = loops.limb_sums(word, mask, present.ranges.lo, present.ranges.hi)
+        else:
+            high, low = pane_deltas.limb_sums(word, mask, moving)
         limbs += [low, high]
     return propagate_carries(limbs)
-
-
-def _summing(membership: Membership) -> Callable[[Ints, int], tuple[Ints, Ints]]:
-    if is_disjoint(membership):
-        lo, hi = membership.lo, membership.hi
-        return lambda word, high_mask: loops.limb_sums(word, high_mask, lo, hi)
-    moving = pane_deltas.pane_deltas(membership)
-    return lambda word, high_mask: pane_deltas.limb_sums(word, high_mask, moving)
 
 
 def split(words: Sequence[Ints]) -> Limbs:

@@ -193,22 +193,22 @@ def codes(column: pa.Array) -> tuple[Codes, int]:
 
 def equality_keys(column: pa.Array) -> EqualityKeys:
     """Return what decides which values of a column are equal; -0.0 equals 0.0, NaN equals NaN."""
-    if not is_text(column.type):
-        return NO_KEYS._replace(words=_words(_equality_words(column)))
-    offsets, data = offsets_and_bytes(column)
-    return NO_KEYS._replace(offsets=frozen(offsets), data=frozen(data))
+    dtype = column.type
+    if is_text(dtype):
+        offsets, data = offsets_and_bytes(column)
+        return NO_KEYS._replace(offsets=frozen(offsets), data=frozen(data))
+    words: npt.NDArray[Any]
+    if pa.types.is_floating(dtype):
+        words = float_words(_words(floats(column)))
+    elif pa.types.is_boolean(dtype):
+        words = integers(column)
+    else:
+        words = ticks(column) if is_ticks(dtype) else codes(column)[0].astype(np.int64)
+    return NO_KEYS._replace(words=_words(words))
 
 
 NO_KEYS = EqualityKeys(*(frozen(np.empty(0, kind)) for kind in (np.uint64, np.int64, np.uint8)))
 """Those of no values."""
-
-
-def _equality_words(column: pa.Array) -> npt.NDArray[Any]:
-    if pa.types.is_floating(column.type):
-        return float_words(_words(floats(column)))
-    if pa.types.is_boolean(column.type):
-        return integers(column)
-    return ticks(column) if is_ticks(column.type) else codes(column)[0].astype(np.int64)
 
 
 def _words(values: npt.NDArray[Any]) -> Words:

@@ -192,15 +192,6 @@ def _root(a: float, a_low: float) -> tuple[float, float]:
     return near, (((a - square) - product_error(near, near, square)) + a_low) / (2.0 * near)
 
 
-@kernel
-def whole_products(counts: Ints, sample: int) -> Floats:
-    """Return ``counts * (counts - sample)`` as floats; the products must be exact in a float."""
-    out = np.empty(counts.size, np.float64)
-    for p in range(counts.size):
-        out[p] = np.float64(counts[p]) * np.float64(counts[p] - sample)
-    return out
-
-
 TwoFloats: TypeAlias = tuple[Floats, Floats]
 FourFloats: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 
@@ -317,7 +308,7 @@ def _any_non_finite(values: Floats, lo: Ints, hi: Ints) -> Mask:
 def spread_counts(counts: Ints, sample: int) -> TwoFloats:
     """Return ``counts * (counts - sample)``, exactly."""
     if int(counts.max(initial=0)) ** 2 < _WHOLE:
-        return whole_products(frozen(counts), sample), _NOTHING
+        return counts.astype(np.float64) * (counts - sample), _NOTHING
     high, low = products_and_errors(counts.astype(np.float64), (counts - sample).astype(np.float64))
     return high, low
 

@@ -101,8 +101,14 @@ def modes(inputs: Inputs) -> pa.Array:
         return take_or_null(column, loops.most_frequent(first, membership.lo, membership.hi))
     if isinstance(membership, Ranges):
         return take_or_null(column, order_statistics.most_frequent(*codes(column), pane_deltas.pane_deltas(membership)))
-    picks = [_most_frequent(column, part(membership, *run)) for run in batches(membership)]
-    return take_or_null(column, np.concatenate([np.empty(0, np.int64), *picks]))
+    picks = [np.empty(0, np.int64)]
+    for run in batches(membership):
+        written = part(membership, *run)
+        assert written.row is not None
+        lo, hi = frozen(written.lo), frozen(written.hi)
+        first = first_equals(column.take(pa.array(written.row)), lo, hi)
+        picks.append(np.append(written.row, -1)[loops.most_frequent(first, lo, hi)])
+    return take_or_null(column, np.concatenate(picks))
 
 
 def extreme_entries(inputs: Inputs, present: Dense, largest: bool) -> Ints:
@@ -127,13 +133,6 @@ def _one_zero(values: pa.Array) -> pa.Array:
     if pa.types.is_float16(values.type):
         return _one_zero(values.cast(pa.float32())).cast(values.type)
     return pc.add(values, pa.scalar(0.0, values.type)) if pa.types.is_floating(values.type) else values
-
-
-def _most_frequent(column: pa.Array, written: Ranges) -> Ints:
-    assert written.row is not None
-    lo, hi = frozen(written.lo), frozen(written.hi)
-    first = first_equals(column.take(pa.array(written.row)), lo, hi)
-    return np.append(written.row, -1)[loops.most_frequent(first, lo, hi)]
 
 
 # Aggregates that count, list or join the values of each pane (semantics section 9).

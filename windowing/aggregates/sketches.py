@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from ..columns.arrays import Ints
 from ..columns.text_sort import is_text, offsets_and_bytes
 from ..errors import DataError
-from ..rows.membership import Ranges, sizes
+from ..rows.membership import sizes
 from .inputs import Dense, Inputs, TwoPhase, as_ranges, dense, filtered, floats, frozen, masked
 
 _FINEST_SHARE = 10**6
@@ -27,28 +27,22 @@ _NAN = np.uint64(0x7FF8000000000000)
 _SET, _PLACED = 1, 2  # modes of a sketch: a set, and a byte for each place; 0 is a list
 
 
-def hll_sketches(inputs: Inputs) -> pa.Array:
-    """The HyperLogLog sketch of the different values, as `hll_sketch_agg` of Spark gives it; null without a value."""
-    present = as_ranges(dense(inputs))
-    return _binary(*_hll(present, _coupons(present.columns[0])), present)
+def hll_sketches(is_merged: bool = False) -> Callable[[Inputs], pa.Array]:
+    """Return the aggregate of HyperLogLog sketches of the different values, as `hll_sketch_agg` of Spark gives them.
+
+    Null without a value. ``is_merged``: whether of sketches of parts of a pane.
+    """
+
+    def compute(inputs: Inputs) -> pa.Array:
+        present = as_ranges(dense(inputs))
+        return _binary(*_hll(present, is_merged), present)
+
+    return compute
 
 
-def merged_hll_sketches(inputs: Inputs) -> pa.Array:
-    """The `hll_sketches` of the values of several: of all of a pane, given sketches of its parts."""
-    present = _with_coupons_of_sketches(inputs)
-    return _binary(*_hll(present, present.columns[0].to_numpy()), present)
-
-
-def approx_distinct_counts(inputs: Inputs) -> pa.Array:
-    """Estimated number of different values: that of `hll_sketches`."""
-    present = as_ranges(dense(inputs))
-    return _estimates(*_hll(present, _coupons(present.columns[0])))
-
-
-def merged_distinct_counts(inputs: Inputs) -> pa.Array:
-    """Estimated number of different values of several sketches: that of `merged_hll_sketches`."""
-    present = _with_coupons_of_sketches(inputs)
-    return _estimates(*_hll(present, present.columns[0].to_numpy()))
+def approx_distinct_counts(is_merged: bool = False) -> Callable[[Inputs], pa.Array]:
+    """Return the aggregate of the estimated number of different values: that of `hll_sketches`."""
+    return lambda inputs: _estimates(*_hll(as_ranges(dense(inputs)), is_merged))
 
 
 def _estimates(sketches: npt.NDArray[np.uint8], offsets: Ints) -> pa.Array:
@@ -96,52 +90,41 @@ def is_hashable(kind: pa.DataType) -> bool:
     return is_text(kind) or pa.types.is_fixed_size_binary(kind) or any(test(kind) for test in tests)
 
 
-def _hll(present: Dense, coupons: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.uint8], Ints]:
+def _hll(present: Dense, is_merged: bool) -> tuple[npt.NDArray[np.uint8], Ints]:
     """Return the sketches of all panes one after the other, and where each begins: int64 (P+1,)."""
     from . import sketch_loops  # noqa: PLC0415 - few jobs make sketches
 
-    found: tuple[npt.NDArray[np.uint8], Ints]
-    found = sketch_loops.hll_sketches(frozen(coupons), frozen(present.ranges.lo), frozen(present.ranges.hi))
+    lo, hi = present.ranges.lo, present.ranges.hi
+    if is_merged:
+        parts = [sketch_loops.coupons_of(np.frombuffer(each, np.uint8)) for each in present.columns[0].to_pylist()]
+        before = np.cumsum([0, *map(len, parts)])
+        lo, hi, coupons = before[lo], before[hi], np.concatenate([np.empty(0, np.uint32), *parts])
+    else:
+        coupons = _coupons(present.columns[0])
+    found: tuple[npt.NDArray[np.uint8], Ints] = sketch_loops.hll_sketches(frozen(coupons), frozen(lo), frozen(hi))
     return found
 
 
-def _with_coupons_of_sketches(inputs: Inputs) -> Dense:
-    from . import sketch_loops  # noqa: PLC0415 - few jobs make sketches
-
-    present = as_ranges(dense(inputs))
-    parts = [sketch_loops.coupons_of(np.frombuffer(sketch, np.uint8)) for sketch in present.columns[0].to_pylist()]
-    before = np.cumsum([0, *map(len, parts)])
-    lo, hi, base = (before[edges] for edges in (present.ranges.lo, present.ranges.hi, present.ranges.base))
-    ranges = Ranges(lo, hi, base, True)
-    column = pa.array(np.concatenate([np.empty(0, np.uint32), *parts]))
-    return replace(present, columns=(column,), membership=ranges)
-
-
 def _coupons(column: pa.Array) -> npt.NDArray[np.uint32]:
+    """Hash values: texts by their bytes, others by 8 bytes, a bigint, or a double with one zero and one NaN."""
     from . import sketch_loops  # noqa: PLC0415 - few jobs make sketches
 
-    if not (is_text(column.type) or pa.types.is_fixed_size_binary(column.type)):
-        return sketch_loops.number_coupons(frozen(_bits(column)))
-    offsets, content = offsets_and_bytes(column.cast(pa.large_binary()))
-    return sketch_loops.bytes_coupons(frozen(offsets), frozen(content))
-
-
-def _bits(column: pa.Array) -> npt.NDArray[np.uint64]:
-    """Return the 8 bytes of each value that are hashed: of a bigint, or of a double with one zero and one NaN."""
-    kind = column.type
+    kind, coupons_of_numbers = column.type, sketch_loops.number_coupons
+    if is_text(kind) or pa.types.is_fixed_size_binary(kind):
+        offsets, content = offsets_and_bytes(column.cast(pa.large_binary()))
+        return sketch_loops.bytes_coupons(frozen(offsets), frozen(content))
     if pa.types.is_floating(kind):
         values = floats(column)
         values = np.where(values == 0, 0.0, values)  # for -0.0
-        return np.where(np.isnan(values), _NAN, values.view(np.uint64))
+        return coupons_of_numbers(frozen(np.where(np.isnan(values), _NAN, values.view(np.uint64))))
+    if kind == pa.uint64():
+        return coupons_of_numbers(frozen(column.to_numpy()))
     if pa.types.is_timestamp(kind):
-        unit = "ns" if kind.unit == "ns" else "us"  # Spark counts microseconds
-        column = column.cast(pa.timestamp(unit, kind.tz)).cast(pa.int64())
+        column = column.cast(pa.timestamp("ns" if kind.unit == "ns" else "us", kind.tz))  # Spark counts microseconds
     elif pa.types.is_date(kind):
         column = column.cast(pa.date32()).cast(pa.int32())
-    if kind == pa.uint64():
-        return np.asarray(column.to_numpy())
     whole = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return np.asarray(whole).view(np.uint64)
+    return coupons_of_numbers(frozen(whole.view(np.uint64)))
 
 
 def _without_nan(inputs: Inputs) -> Dense:
@@ -164,6 +147,7 @@ def _binary(content: npt.NDArray[np.uint8], offsets: Ints, present: Dense) -> pa
     return pc.if_else(pa.array(present.empty), pa.scalar(None, pa.binary()), whole)
 
 
-def sketch_phases(merge: Callable[[Inputs], pa.Array]) -> TwoPhase:
+def phases(merge: Callable[[Inputs], pa.Array]) -> TwoPhase:
     """Return the two phases of what ``merge`` makes of the `hll_sketches` of parts."""
-    return TwoPhase(1, lambda inputs: [hll_sketches(inputs)], merge, in_order=True)
+    split = hll_sketches()
+    return TwoPhase(1, lambda inputs: [split(inputs)], merge, in_order=True)

@@ -71,11 +71,6 @@ class Aggregate:
     needs: str = ""
 
     @property
-    def required(self) -> int:
-        """How many of the parameters are mandatory."""
-        return sum(not kind.is_optional for kind in self.parameters.values())
-
-    @property
     def signature(self) -> str:
         return f"{self.name}({', '.join(self.parameters)})"
 
@@ -203,12 +198,12 @@ _ROWS = (
     Aggregate("max_count", {"x": _SORTABLE}, _INT64, "how often the largest value occurs",
               selection.extreme_counts(True), selection.extreme_count_phases(True)),
     Aggregate("approx_count_distinct", {"x": _HASHABLE}, _INT64, "different values, estimated",
-              sketches.approx_distinct_counts, sketches.sketch_phases(sketches.merged_distinct_counts), is_long=True,
-              needs="datasketches"),
+              sketches.approx_distinct_counts(), sketches.phases(sketches.approx_distinct_counts(is_merged=True)),
+              is_long=True, needs="datasketches"),
     Aggregate("approx_quantile", {"x": _NUMBER, "q": _SHARE}, _FLOAT64, "a value near quantile q",
               sketches.approx_quantiles),
     Aggregate("hll_sketch", {"x": _HASHABLE}, _BINARY, "sketch of the different values, for hll_union",
-              sketches.hll_sketches, sketches.sketch_phases(sketches.merged_hll_sketches), is_long=True),
+              sketches.hll_sketches(), sketches.phases(sketches.hll_sketches(is_merged=True)), is_long=True),
     Aggregate("kll_sketch", {"x": _NUMBER}, _BINARY, "sketch of the distribution, for kll_sketch_merge",
               sketches.kll_sketches, is_long=True),
 )  # fmt: skip
@@ -286,48 +281,31 @@ def bind(call: AggregateCall, schema: pa.Schema) -> Bound:
     if call.function not in TABLE:
         raise ConfigError(f"{text}: there is no aggregate {call.function}", did_you_mean(call.function, TABLE))
     aggregate = TABLE[call.function]
-    _check_count(aggregate, call, text)
-    for (name, kind), argument in zip(aggregate.parameters.items(), call.arguments, strict=False):
-        if kind.literal:
-            _check_literal(name, kind, argument, text)
-        else:
-            _check_column(aggregate, kind, argument, types, text)
+    _check_arguments(aggregate, call, types)
     if aggregate.needs and find_spec(aggregate.needs) is None:
         raise ConfigError(f"{text}: the package {aggregate.needs} is not installed", install_extra("sketch"))
     given = aggregate.types_of([types[a.name] for a in call.arguments if isinstance(a, Column)])
     return Bound(call.name, aggregate.result(*given), columns_of(call), call)
 
 
-def _check_count(aggregate: Aggregate, call: AggregateCall, text: str) -> None:
-    takes, given = len(aggregate.parameters), len(call.arguments)
-    if aggregate.required <= given <= takes:
-        return
-    words = "1 argument" if takes == 1 else f"{takes} arguments"
-    most = "at most " if aggregate.required < takes else ""
-    raise ConfigError(f"{text}: {aggregate.name} takes {most}{words} and got {given}", f"write {aggregate.signature}")
-
-
-def _check_literal(name: str, kind: Kind, argument: Any, text: str) -> None:
-    if isinstance(argument, Column):
-        raise ConfigError(f"{text}: {name} is the column {argument.name}", f"{name} must be {kind.words}")
-    if not kind.fits(argument):
-        raise ConfigError(f"{text}: {name} is {_literal_text(argument)}", f"{name} must be {kind.words}")
-
-
-def _check_column(aggregate: Aggregate, kind: Kind, argument: Any, types: dict[str, pa.DataType], text: str) -> None:
-    if not isinstance(argument, Column):
-        raise ConfigError(f"{text}: {_literal_text(argument)} is not a column", f"write {aggregate.signature}")
-    dtype = kind.type_of(types[argument.name])
-    if not kind.fits(dtype):
-        what = f"{text}: column {argument.name} is {type_words(dtype)}"
-        raise ConfigError(what, f"{aggregate.name} needs {kind.words}")
-
-
-def type_words(dtype: pa.DataType) -> str:
-    """Return the name of a type for messages: ``text``, ``boolean``, otherwise the name that Arrow uses."""
-    if _is_text(dtype):
-        return "text"
-    return "boolean" if pa.types.is_boolean(dtype) else str(dtype)
+def _check_arguments(aggregate: Aggregate, call: AggregateCall, types: dict[str, pa.DataType]) -> None:
+    arguments: tuple[Any, ...] = call.arguments
+    write, takes, given = f"write {aggregate.signature}", len(aggregate.parameters), len(arguments)
+    required = sum(not kind.is_optional for kind in aggregate.parameters.values())
+    if not required <= given <= takes:
+        words = f"{'at most ' if required < takes else ''}{takes} argument{'' if takes == 1 else 's'}"
+        raise ConfigError(f"{call.text}: {aggregate.name} takes {words} and got {given}", write)
+    for (name, kind), argument in zip(aggregate.parameters.items(), arguments, strict=False):
+        is_column = isinstance(argument, Column)
+        if kind.literal and (is_column or not kind.fits(argument)):
+            what = f"the column {argument.name}" if is_column else _literal_text(argument)
+            raise ConfigError(f"{call.text}: {name} is {what}", f"{name} must be {kind.words}")
+        if not kind.literal and not is_column:
+            raise ConfigError(f"{call.text}: {_literal_text(argument)} is not a column", write)
+        if not kind.literal and not kind.fits(dtype := kind.type_of(types[argument.name])):
+            words = "text" if _is_text(dtype) else "boolean" if pa.types.is_boolean(dtype) else str(dtype)
+            what = f"{call.text}: column {argument.name} is {words}"
+            raise ConfigError(what, f"{aggregate.name} needs {kind.words}")
 
 
 def _literal_text(literal: Fraction | str) -> str:
