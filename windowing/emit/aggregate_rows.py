@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -44,24 +44,13 @@ from .result_columns import constant
 # the groups of panes that do not overlap.
 
 
-@dataclass(frozen=True, slots=True)
-class Grouped:
-    """Q panes of groups, in the order of ``membership``.
-
-    ``pane``: int64 (Q,), the pane of the window that each belongs to.
-    ``group``: int64 (Q,), the code of its group.
-    """
-
-    pane: Ints
-    group: Ints
-    membership: Membership
-
-
-def grouped(contents: Membership, codes: Ints, touched: bool) -> Grouped:
+def grouped(contents: Membership, codes: Ints, touched: bool) -> tuple[Ints, Ints, Membership]:
     """Divide panes by the group ``codes`` of all rows, int64 (n,).
 
     ``touched``: whether a pane has only the groups of rows that it is the first to show or the first to show no more,
-    including groups that are now empty (semantics section 6); else it has every group of which it shows a row.
+    including groups that are now empty (semantics section 6); else it has every group of which it shows a row. Returns
+    the pane of the window that each pane of a group belongs to, int64 (Q,); the code of its group, int64 (Q,); and the
+    panes of groups.
     """
     if isinstance(contents, Ranges) and contents.disjoint:
         return _apart(contents, codes)
@@ -78,10 +67,10 @@ def grouped(contents: Membership, codes: Ints, touched: bool) -> Grouped:
         pane, first_pane = _shown(enter, leave, bounds)
     own_enter, own_leave = _renumbered(enter, leave, bounds, pane, first_pane)
     of_group = np.repeat(group[order][starts], np.diff(first_pane))
-    return Grouped(pane, of_group, Memberships(lives.row[order], own_enter, own_leave, bounds, first_pane))
+    return pane, of_group, Memberships(lives.row[order], own_enter, own_leave, bounds, first_pane)
 
 
-def _apart(contents: Ranges, codes: Ints) -> Grouped:
+def _apart(contents: Ranges, codes: Ints) -> tuple[Ints, Ints, Membership]:
     """Divide panes that share no row: their rows only need to be sorted by group."""
     counts = contents.hi - contents.lo
     entries = spread(contents.lo, counts)
@@ -90,8 +79,7 @@ def _apart(contents: Ranges, codes: Ints) -> Grouped:
     order = np.lexsort([codes[row], pane])
     row, pane = row[order], pane[order]
     starts = _starts(pane, codes[row])
-    ranges = Ranges(starts, np.append(starts, len(row))[1:], starts, True, row)
-    return Grouped(pane[starts], codes[row][starts], ranges)
+    return pane[starts], codes[row][starts], Ranges(starts, np.append(starts, len(row))[1:], starts, True, row)
 
 
 def _starts(major: Ints, minor: Ints) -> Ints:
@@ -165,11 +153,12 @@ def aggregate_rows(plan: Plan, sequences: Sequences, panes: Panes, pane_columns:
     pane, contents, head = np.arange(len(panes)), panes.membership, pane_columns
     if plan.options.group_by:
         codes, values = group_codes([combined(sequences.rows.column(name)) for name in plan.options.group_by])
-        found = grouped(panes.membership, codes.astype(np.int64), plan.kind.needs.changes_of_groups)
-        pane, contents, head = found.pane, found.membership, pane_columns.take(pa.array(found.pane))
+        changes = plan.kind.needs.changes_of_groups
+        pane, group, contents = grouped(panes.membership, codes.astype(np.int64), changes)
+        head = pane_columns.take(pa.array(pane))
         for name, column in zip(plan.options.group_by, values.columns, strict=True):
-            head = head.append_column(name, combined(column).take(pa.array(found.group)))
-        order, rank = _order_of_groups(panes, pane, found.group), None
+            head = head.append_column(name, combined(column).take(pa.array(group)))
+        order, rank = _order_of_groups(panes, pane, group), None
         contents = as_simplest(contents)
     else:
         order, contents = pair_order(panes.key, panes.number), as_simplest(contents)
@@ -336,7 +325,7 @@ def combine_window(plan: Plan, sequences: Sequences, first: int, stop: int, wind
     cells = Ranges(lo, hi, lo, True)
     if plan.options.group_by and first < stop:
         codes, _ = group_codes([combined(rows.column(name)) for name in plan.options.group_by])
-        of_groups = grouped(cells, codes.astype(np.int64), touched=False).membership
+        *_, of_groups = grouped(cells, codes.astype(np.int64), touched=False)
         assert isinstance(of_groups, Ranges)
         cells = of_groups
     try:

@@ -120,28 +120,34 @@ class OperatorRows:
         return "finish" if by == By.END else "partition_evicted"
 
     def _table(self) -> pa.Table:
-        scene, lines, columns = self.scene, self._lines(), dict[str, Any]()
-        given = lines.cell >= 0
-        of_pane = np.where(given & (lines.by == By.TIMETABLE) & (lines.step % 2 == 1), lines.at[PANE], -1)
+        scene, columns = self.scene, dict[str, Any]()
+        by, key, step, place, cell, at = self._lines()
+        given = cell >= 0
+        of_pane = np.where(given & (by == By.TIMETABLE) & (step % 2 == 1), at[PANE], -1)
         for name in scene.plan.key:
             assert scene.sequences.keys is not None
-            columns[name] = take_or_null(scene.sequences.keys.column(name), lines.key)
+            columns[name] = take_or_null(scene.sequences.keys.column(name), key)
         for i in columns_of_pane(scene.plan):
             columns[scene.emitted.column_names[i]] = take_or_null(scene.emitted.column(i), of_pane)
-        at_end = pa.array(lines.by == By.END)
+        at_end = pa.array(by == By.END)
         columns["closed_by"] = pc.if_else(at_end, "end", columns["closed_by"].cast(pa.string()))
         if not scene.plan.options.plain:
-            columns |= self._stamps(lines.at)
+            columns |= self._stamps(at)
         for column in output_fields(self.operator):
-            columns[column.name] = take_or_null(self._values(column), lines.cell)
+            columns[column.name] = take_or_null(self._values(column), cell)
         if not scene.plan.options.plain:
-            columns |= {STEP: pa.array(lines.step), ROW: pa.array(lines.place, mask=~given)}
-            is_last = (of_pane >= 0) & np.append(lines.place[1:] <= 0, True)[: len(given)]
+            columns |= {STEP: pa.array(step), ROW: pa.array(place, mask=~given)}
+            is_last = (of_pane >= 0) & np.append(place[1:] <= 0, True)[: len(given)]
             columns[MARK] = pa.array(["window", "only"]).take(pa.array(~given * 1, mask=given & ~is_last))
         return pa.table(columns)
 
-    def _lines(self) -> _Lines:
-        """Return the lines in order: those of entries, and one for each pane without."""
+    def _lines(self) -> tuple[Ints, Ints, Ints, Ints, Ints, Mapping[int, Ints]]:
+        """Return the lines in order: those of entries, and one for each pane without, the mark of a pane alone.
+
+        Of N lines what made the call (`By`), the key, ``_step``, ``_row`` and the place of the values of the operator,
+        int64 (N,) each; of a mark alone the key and the place are -1, ``_step`` and ``_row`` of any value. The last are
+        the numbers of the pane, the eviction or the row from which stream columns are taken, else -1.
+        """
         call, by, key, step, place, count = np.array(self.entries, np.int64).reshape(-1, 6).T
         marks, table, own = np.empty(0, np.int64), self.scene.timetable, np.flatnonzero(step < 0)
         step[own] = table.steps(call[own])
@@ -154,7 +160,7 @@ class OperatorRows:
         call, by = np.append(call, marks)[order], np.append(by, 0 * marks)[order]
         step = np.append(step, table.steps(marks))[order]
         key = np.append(key, nothing)[order]
-        return _Lines(
+        return (
             np.repeat(by, count),
             np.repeat(key, count),
             np.repeat(step, count),
@@ -202,25 +208,6 @@ class OperatorRows:
         entry = int(np.searchsorted(np.cumsum(count), bad, side="right"))
         where = self.where(int(call[entry]), int(key[entry]), By(int(by[entry])))
         raise DataError(f"{self.operator.__name__} gave {column.name}={values[bad]!r:.60} {where}, not {column.type}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Lines:
-    """N lines of a result.
-
-    ``by``: int64 (N,), what made the call, `By`.
-    ``key``: int64 (N,), the key; -1 for the mark of a pane alone.
-    ``step``, ``place``: int64 (N,), ``_step`` and ``_row``; of any value for the mark of a pane alone.
-    ``cell``: int64 (N,), the place of the values of the operator; -1 for the mark of a pane alone.
-    ``at``: the numbers of the pane, the eviction or the row, int64 (N,), from which stream columns are taken, else -1.
-    """
-
-    by: Ints
-    key: Ints
-    step: Ints
-    place: Ints
-    cell: Ints
-    at: Mapping[int, Ints]
 
 
 class Lines:

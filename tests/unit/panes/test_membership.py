@@ -151,5 +151,5 @@ def test_groups_take_panes_apart_all_of_them_or_those_that_change(drawn: Drawn, 
 
 
 def groups_of(contents: Membership, codes: np.ndarray, only_changed: bool) -> list[tuple[int, int, list[int]]]:
-    found = grouped(contents, codes, only_changed)
-    return sorted(zip(found.pane.tolist(), found.group.tolist(), plain(found.membership), strict=True))
+    pane, group, membership = grouped(contents, codes, only_changed)
+    return sorted(zip(pane.tolist(), group.tolist(), plain(membership), strict=True))
