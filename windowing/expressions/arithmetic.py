@@ -30,8 +30,7 @@ def integers(failures: Failures, left: Any, right: Any, sign: str, kind: pa.Data
         return _CHECKED[sign](left, right)
     except pa.ArrowInvalid:
         exact = _PLAIN[sign](*_wide(left, right, sign, 0))
-        bad = as_mask(outside(exact, kind))
-        failures.add(bad, _detail(failures, left, sign, right, kind))
+        bad = failures.add(outside(exact, kind), _detail(failures, left, sign, right, kind))
         return _CHECKED[sign](blank(as_array(left, failures.n), bad), right)
 
 
@@ -92,11 +91,11 @@ def decimal_remainders(failures: Failures, left: Any, right: Any, kind: pa.DataT
 
 def _within(failures: Failures, values: Any, digits: int) -> Any:
     exact = as_wide(values, 0)
-    bad = as_mask(as_array(pc.greater_equal(pc.abs(exact), pa.scalar(Decimal(10) ** digits, exact.type)), failures.n))
-    if not bad.any():
-        return values
-    failures.add(bad, pc.binary_join_element_wise(number_text(values, failures.n), "has too many digits", " "))
-    return blank(values, bad)
+    is_long = as_array(pc.greater_equal(pc.abs(exact), pa.scalar(Decimal(10) ** digits, exact.type)), failures.n)
+    bad = failures.add(
+        is_long, lambda: pc.binary_join_element_wise(number_text(values, failures.n), "has too many digits", " ")
+    )
+    return blank(values, bad) if bad.any() else values
 
 
 def _without_zeros(failures: Failures, over: pa.Array, by: pa.Array) -> pa.Array:
@@ -120,9 +119,7 @@ def fit(failures: Failures, exact: pa.Array, kind: pa.DataType, detail: Callable
         return exact.cast(kind)
     except pa.ArrowInvalid:
         limit = pa.scalar(Decimal(10) ** (kind.precision - kind.scale), pa.decimal256(_DIGITS, exact.type.scale))
-        bad = as_mask(pc.greater_equal(pc.abs(exact), limit))
-        failures.add(bad, detail())
-        return blank(exact, bad).cast(kind)
+        return blank(exact, failures.add(pc.greater_equal(pc.abs(exact), limit), detail)).cast(kind)
 
 
 def as_float(values: Any, kind: pa.DataType) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zoneinfo
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
@@ -129,33 +129,25 @@ _WHERE_AGGREGATES = "give it a name with --agg; the condition of a result, --hav
 BindCall = Callable[[Scope, Node, Sequence[Value]], Value]
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function.
+Function = tuple[str, int, int, BindCall | None]
+"""How a function is called, for messages; the least and the most values that it takes; and what binds these.
 
-    ``form``: how it is called, for messages.
-    ``least``, ``most``: how many arguments it takes.
-    ``bind``: gives its value for bound arguments; None: it is `coalesce`, which binds each by itself.
-    """
-
-    form: str
-    least: int
-    most: int
-    bind: BindCall | None
+None binds each value by itself: it is `coalesce`.
+"""
 
 
 def _call(scope: Scope, node: Node) -> Value:
     name = node.value[0]
-    function = FUNCTIONS.get(name)
-    if function is None:
+    if name not in FUNCTIONS:
         if name == "lag":
             raise scope.error("lag(x) needs rows in order, and here there is none", node, _WHERE_LAG)
         if name in _AGGREGATES:
             raise scope.error(f"{name}() is an aggregate, and here is one row at a time", node, _WHERE_AGGREGATES)
         raise scope.error(f"unknown function {name!r}", node, did_you_mean(name, FUNCTIONS))
-    if not function.least <= len(node.operands) <= function.most:
-        raise scope.error(f"{name} is given {len(node.operands)} values", node, f"write it like {function.form}")
-    return coalesce(scope, node, bind_node) if function.bind is None else function.bind(scope, node, _all(scope, node))
+    form, least, most, bind = FUNCTIONS[name]
+    if not least <= len(node.operands) <= most:
+        raise scope.error(f"{name} is given {len(node.operands)} values", node, f"write it like {form}")
+    return coalesce(scope, node, bind_node) if bind is None else bind(scope, node, _all(scope, node))
 
 
 def _text(scope: Scope, node: Node, value: Value) -> Value:
@@ -187,9 +179,9 @@ def _same_for_all(scope: Scope, node: Node, value: Value, wanted: str) -> Any:
     return value.constant.as_py()
 
 
-def _of_text(compute: Callable[..., pa.Array], kind: pa.DataType) -> BindCall:
+def _of_text(name: str, kind: pa.DataType) -> BindCall:
     def bind(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
-        return scope.emit(node, kind, compute, [_text(scope, node, values[0])], (), "each")
+        return scope.emit(node, kind, numbers.arrow_function, [_text(scope, node, values[0])], (kind, name), "each")
 
     return bind
 
@@ -280,7 +272,7 @@ def _double(name: str) -> BindCall:
         operands = [scope.cast(_number(scope, node, each), DOUBLE) for each in values]
         if any(each.is_null for each in operands):
             return scope.nothing(node, DOUBLE, operands)
-        return scope.emit(node, DOUBLE, numbers.double_function, operands, (name,), "each")
+        return scope.emit(node, DOUBLE, numbers.arrow_function, operands, (DOUBLE, name), "each")
 
     return bind
 
@@ -414,13 +406,13 @@ _SHORT: Final = {name: name for name in times.PARTS if name not in {"dow", "doy"
     "dayofmonth": "day", "dayofweek": "dow", "weekday": "dow", "dayofyear": "doy", "weekofyear": "week",
 }  # fmt: skip
 """Functions of one part of a time, by name."""
-_ROWS: Final = [
-    ("lower(text)", 1, 1, _of_text(texts.lower, TEXT)),
-    ("upper(text)", 1, 1, _of_text(texts.upper, TEXT)),
+_ROWS: Final[list[Function]] = [
+    ("lower(text)", 1, 1, _of_text("utf8_lower", TEXT)),
+    ("upper(text)", 1, 1, _of_text("utf8_upper", TEXT)),
     ("trim(text [, characters])", 1, 2, _trim("both")),
     ("ltrim(text [, characters])", 1, 2, _trim("left")),
     ("rtrim(text [, characters])", 1, 2, _trim("right")),
-    ("length(text)", 1, 1, _of_text(texts.length, pa.int64())),
+    ("length(text)", 1, 1, _of_text("utf8_length", pa.int64())),
     ("substr(text, start [, count])", 2, 3, _substr),
     ("replace(text, old, new)", 3, 3, _replace),
     ("split_part(text, separator, n)", 3, 3, _split_part),
@@ -452,7 +444,7 @@ _ROWS: Final = [
     ("coalesce(x, ..)", 1, _ANY, None),
     ("nullif(x, y)", 2, 2, lambda scope, node, values: nullif(scope, node, *values)),
 ]
-FUNCTIONS: Final[Mapping[str, Function]] = {row[0].partition("(")[0]: Function(*row) for row in _ROWS}
+FUNCTIONS: Final[Mapping[str, Function]] = {row[0].partition("(")[0]: row for row in _ROWS}
 """The functions by name."""
 
 
@@ -510,7 +502,14 @@ def _negative(scope: Scope, node: Node) -> Value:
     if t.is_duration(value.type):
         zero = scope.constant(pa.scalar(0, pa.int64()).cast(value.type), value.type, node)
         return scope.emit(node, value.type, arithmetic.times, [zero, value], ("-", value.type), "each")
-    return operators.negative(scope, node, value)
+    if not is_number(value.type) and not t.is_null(value.type):
+        raise scope.error(f"{value.shown} has no negative", node)
+    if value.has_no_type:
+        return scope.nothing(node, value.type, [value])
+    kind = pa.int32() if t.is_null(value.type) else value.type
+    if value.is_null:
+        return scope.constant(None, kind, node)
+    return scope.emit(node, kind, arithmetic.negative, [value], (kind,), "each")
 
 
 def _joined(scope: Scope, node: Node) -> Value:

@@ -252,10 +252,7 @@ def _family(kind: pa.DataType) -> str:
 
 def _fail(failures: Failures, values: pa.Array, bad: Any, kind: pa.DataType) -> Any:
     """Put down the rows whose values are none of a type, and return which they are: bool (n,)."""
-    mask = as_mask(bad)
-    if mask.any():
-        failures.add(mask, lambda: _no(values, kind))
-    return mask
+    return failures.add(bad, lambda: _no(values, kind))
 
 
 def _boolean(_failures: Failures, values: pa.Array, _kind: pa.DataType) -> pa.Array:

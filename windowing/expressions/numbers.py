@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,30 +11,24 @@ import pyarrow.types as t
 
 from .arithmetic import as_float
 from .casts import cast
-from .steps import Failures, as_array, as_mask, blank
+from .steps import Failures, as_array, blank
 from .types import TEXT, integer_range, type_text
-
-_DOUBLES: Final = {"sqrt": pc.sqrt, "ln": pc.ln, "exp": pc.exp, "power": pc.power}
 
 
 def absolute(failures: Failures, values: pa.Array) -> pa.Array:
     """Return numbers without their sign; the least integer of a type fails."""
     if not t.is_signed_integer(values.type):
         return values if t.is_integer(values.type) else pc.abs(values)
-    bad = as_mask(pc.equal(values, pa.scalar(integer_range(values.type)[0], values.type)))
-    if not bad.any():
-        return pc.abs(values)
-    failures.add(bad, pc.binary_join_element_wise("abs of", values.cast(TEXT), f"is no {type_text(values.type)}", " "))
-    return pc.abs(blank(values, bad))
+    is_least = pc.equal(values, pa.scalar(integer_range(values.type)[0], values.type))
+    told = f"is no {type_text(values.type)}"
+    bad = failures.add(is_least, lambda: pc.binary_join_element_wise("abs of", values.cast(TEXT), told, " "))
+    return pc.abs(blank(values, bad) if bad.any() else values)
 
 
-def double_function(_failures: Failures, *operands: Any) -> pa.Array:
-    """Return a function of floats, the name of which is the last operand.
-
-    NaN where it has no value, infinite where it has no bound.
-    """
-    *values, name = operands
-    return _DOUBLES[name](*values)
+def arrow_function(_failures: Failures, *operands: Any) -> pa.Array:
+    """Return a function of Arrow, of which no row fails, as values of a type: both are the last of the operands."""
+    *values, kind, name = operands
+    return pc.call_function(name, values).cast(kind)
 
 
 def whole(_failures: Failures, values: pa.Array, kind: pa.DataType, name: str) -> pa.Array:

@@ -128,18 +128,6 @@ def arithmetic_of(scope: Scope, node: Node, sign: str, left: Value, right: Value
     return scope.emit(node, kind, compute, [left, right], (sign, kind), "each")
 
 
-def negative(scope: Scope, node: Node, value: Value) -> Value:
-    """Bind ``-value`` over a number."""
-    if not is_number(value.type) and not t.is_null(value.type):
-        raise scope.error(f"{value.shown} has no negative", node)
-    if value.has_no_type:
-        return scope.nothing(node, value.type, [value])
-    kind = pa.int32() if t.is_null(value.type) else value.type
-    if value.is_null:
-        return scope.constant(None, kind, node)
-    return scope.emit(node, kind, arithmetic.negative, [value], (kind,), "each")
-
-
 def _number_type(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> pa.DataType:
     one, other = _literal_types(left, right)
     if t.is_null(one) or t.is_null(other):

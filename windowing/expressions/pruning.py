@@ -230,9 +230,9 @@ _RULES: Final[Mapping[Any, Callable[[list[Bounds | Outcomes], Step], Bounds | Ou
     logic.opposite: lambda operands, _step: _not(_outcomes(operands[0])),
 }  # fmt: skip
 _TOTAL: Final = frozenset({
-    logic.is_distinct, logic.null_where, arithmetic.floats, texts.lower, texts.upper, texts.trim, texts.length,
+    logic.is_distinct, logic.null_where, arithmetic.floats, texts.trim,
     texts.substring, texts.replace, texts.split_part, texts.concat, texts.join, texts.like, texts.regexp_matches,
-    texts.regexp_extract, texts.list_items, texts.member, numbers.double_function, times.part,
+    texts.regexp_extract, texts.list_items, texts.member, numbers.arrow_function, times.part,
     times.epoch, times.truncate, times.days_between, logic.extreme, texts.hash_values,
 })  # fmt: skip
 """Steps that no row fails, of whose values nothing is known here."""

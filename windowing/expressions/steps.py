@@ -36,12 +36,13 @@ class Failures:
         self.mask: Mask | None = None
         self._parts: list[tuple[Mask, Detail]] = []
 
-    def add(self, mask: pa.Array | Mask, detail: Detail) -> None:
-        """Put down rows. ``mask``: bool (n,), null counts as false; ``detail``: why each of them failed."""
+    def add(self, mask: pa.Array | Mask, detail: Detail) -> Mask:
+        """Put down rows, and return which they are, bool (n,). ``mask``: null counts as false; ``detail``: why."""
         found = as_mask(mask)
         if found.any():
             self.mask = found if self.mask is None else self.mask | found
             self._parts.append((found, detail))
+        return found
 
     def add_all(self, other: Failures, taken: Mask) -> None:
         """Put down the rows of others that ``taken``, bool (n,), holds."""

@@ -19,25 +19,10 @@ from .types import TEXT
 _GROUP: Final = "taken"
 
 
-def lower(_failures: Failures, values: pa.Array) -> pa.Array:
-    """Return texts in lower case, by Unicode."""
-    return pc.utf8_lower(values)
-
-
-def upper(_failures: Failures, values: pa.Array) -> pa.Array:
-    """Return texts in upper case, by Unicode."""
-    return pc.utf8_upper(values)
-
-
 def trim(_failures: Failures, values: pa.Array, characters: str, sides: str) -> pa.Array:
     """Return texts without these characters at ``both`` sides, the ``left`` or the ``right``."""
     functions = {"both": pc.utf8_trim, "left": pc.utf8_ltrim, "right": pc.utf8_rtrim}
     return functions[sides](values, characters=characters) if characters else values
-
-
-def length(_failures: Failures, values: pa.Array) -> pa.Array:
-    """Return the number of characters (code points): int64 (n,)."""
-    return pc.utf8_length(values).cast(pa.int64())
 
 
 def substring(_failures: Failures, values: pa.Array, start: int, stop: int | None) -> pa.Array:
@@ -91,10 +76,11 @@ def _short_ones(failures: Failures, sizes: pa.Array, *values: Any) -> tuple[Any,
 
     ``sizes``: bytes of the text that each row makes, int64 (n,).
     """
-    n, is_long = len(sizes), as_mask(pc.greater(sizes, LONGEST))
     told = f" bytes of text, more than {LONGEST:,}"
-    failures.add(is_long, lambda: pc.binary_join_element_wise(sizes.cast(pa.string()), told, ""))
-    check_size(pc.sum(sizes.filter(pa.array(~is_long))).as_py() or 0, n)
+    is_long = failures.add(
+        pc.greater(sizes, LONGEST), lambda: pc.binary_join_element_wise(sizes.cast(pa.string()), told, "")
+    )
+    check_size(pc.sum(sizes.filter(pa.array(~is_long))).as_py() or 0, len(sizes))
     return values if not is_long.any() else (blank(values[0], is_long), *values[1:])
 
 

@@ -99,8 +99,7 @@ def _count(values: pa.Array, unit: str) -> pa.Array:
 def from_epoch(failures: Failures, seconds: pa.Array) -> pa.Array:
     """Return the instants of seconds since 1970, floats: timestamp[us, UTC] (n,). A row out of range fails."""
     micros = pc.multiply(seconds, 1e6)
-    bad = as_mask(pc.fill_null(pc.invert(pc.less(pc.abs(micros), 2.0**63)), False))
-    failures.add(bad, "seconds out of range")
+    bad = failures.add(pc.invert(pc.less(pc.abs(micros), 2.0**63)), "seconds out of range")
     whole = pc.round(blank(micros, bad), round_mode="half_to_even")
     return whole.cast(pa.int64()).cast(pa.timestamp("us", "UTC"))
 
@@ -123,8 +122,7 @@ def shift_months(failures: Failures, values: pa.Array, months: int) -> pa.Array:
 def shift_days(failures: Failures, dates: Any, days: Any, sign: str) -> pa.Array:
     """Return dates moved by days, integers. A row out of range fails."""
     moved = integers(failures, dates.cast(pa.int32()).cast(pa.int64()), days.cast(pa.int64()), sign, pa.int64())
-    bad = as_mask(pc.greater(pc.abs(moved), 2**31 - 3))
-    failures.add(bad, "a date out of range")
+    bad = failures.add(pc.greater(pc.abs(moved), 2**31 - 3), "a date out of range")
     return blank(moved, bad).cast(pa.int32()).cast(pa.date32())
 
 
@@ -144,8 +142,7 @@ def scale(failures: Failures, spans: Any, factor: Any, sign: str, kind: pa.DataT
     found = as_array(pc.multiply(size, by) if sign == "*" else pc.divide(size, by), failures.n)
     is_null = pc.and_(pc.equal(by, 0.0), sign == "/")
     found = pc.if_else(is_null, pa.scalar(None, pa.float64()), found)
-    bad = as_mask(pc.invert(pc.less(pc.abs(found), 2.0**63)))
-    failures.add(bad, "an interval out of range")
+    bad = failures.add(pc.invert(pc.less(pc.abs(found), 2.0**63)), "an interval out of range")
     return pc.trunc(blank(found, bad)).cast(pa.int64()).cast(kind)
 
 
@@ -297,13 +294,17 @@ def strptime(failures: Failures, values: pa.Array, layout: Layout, kind: pa.Data
 
     ``kind``: microseconds, with the zone UTC where the layout has a zone. A text of another form fails.
     """
-    bad = _fail(failures, values, pc.invert(pc.match_substring_regex(values, layout.pattern)), layout)
+
+    def detail() -> pa.Array:
+        return pc.binary_join_element_wise("'", values.cast(TEXT), f"' is not in the layout '{layout.text}'", "")
+
+    bad = failures.add(pc.invert(pc.match_substring_regex(values, layout.pattern)), detail)
     found = pc.extract_regex(blank(values, bad), layout.pattern) if layout.parts else None
     parts = {name: pc.struct_field(found, name) for name in layout.parts} if found is not None else {}
     kept = pc.is_valid(blank(values, bad))
     numbers = _numbers(parts, kept)
     days, seconds, is_time = moment_of(numbers)
-    bad = bad | _fail(failures, values, pc.invert(is_time), layout)
+    bad = bad | failures.add(pc.invert(is_time), detail)
     seconds = pc.add(pc.multiply(days, _DAY), seconds)
     if "zone" in parts:
         seconds = pc.subtract(seconds, zone_seconds(parts["zone"]))
@@ -337,11 +338,3 @@ def _numbers(parts: dict[str, pa.Array], kept: pa.Array) -> dict[str, pa.Array]:
         else whole_numbers(pc.utf8_slice_codeunits(pc.utf8_rpad(parts["part"], 9, "0"), 0, 6))
     )
     return found
-
-
-def _fail(failures: Failures, values: pa.Array, bad: pa.Array, layout: Layout) -> pa.Array:
-    mask = as_mask(bad)
-    if mask.any():
-        quoted = pc.binary_join_element_wise("'", values.cast(TEXT), f"' is not in the layout '{layout.text}'", "")
-        failures.add(mask, quoted)
-    return mask
