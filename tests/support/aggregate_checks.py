@@ -105,6 +105,21 @@ def apart(*panes: tuple[int, int]) -> Ranges:
     return Ranges(lo, hi, np.zeros(len(panes), np.int64), True)
 
 
+def _long(lo: Any, hi: Any) -> Ranges:
+    return Ranges(lo, np.maximum.accumulate(hi), np.zeros(len(lo), np.int64), False)
+
+
+_ROW, _LEAP = np.arange(700), np.arange(0, 640, 7)
+LONG = {
+    "short": _long(np.maximum(_ROW - 6, 0), _ROW + 1),
+    "long": _long(np.maximum(_ROW - 255, 0), _ROW + 1),
+    "growing": _long(np.zeros(700, np.int64), _ROW + 1),
+    "shrinking": _long(_ROW, np.full(700, 700)),
+    "leaping": _long(_LEAP, _LEAP + np.arange(len(_LEAP)) % 3 * 17),
+}
+"""Panes over one sequence of 700 rows."""
+
+
 def rows_of(contents: Membership) -> list[list[int]]:
     """The rows of each pane, in order."""
     rows, bounds = gathered(contents, 0, len(contents))

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from references.aggregates import REFERENCE
-from support.aggregate_checks import FEW, LAWS, SORTABLE, Kind, apart, batch, call, check, near, run
+from support.aggregate_checks import FEW, LAWS, LONG, SORTABLE, Kind, apart, batch, call, check, near, run
 from support.strategies import examples
 from wincli.windowing.aggregates import arithmetic, folds, live_trees, loops, order_statistics, pane_deltas
 from wincli.windowing.aggregates.table import TABLE, Results, bind, compute, warm
@@ -146,31 +146,18 @@ def test_long_panes_select_the_right_quantile() -> None:
                 check("quantile", rows, panes, [share])
 
 
-STEPS = {
-    "short": lambda n: (np.maximum(np.arange(n) - 6, 0), np.arange(n) + 1),
-    "long": lambda n: (np.maximum(np.arange(n) - 255, 0), np.arange(n) + 1),
-    "growing": lambda n: (np.zeros(n, np.int64), np.arange(n) + 1),
-    "shrinking": lambda n: (np.arange(n), np.full(n, n)),
-    "leaping": lambda n: (
-        np.arange(0, n - 60, 7),
-        np.arange(0, n - 60, 7) + np.arange(len(range(0, n - 60, 7))) % 3 * 17,
-    ),
-}
-
-
 @pytest.mark.parametrize("values", ["noise", "walk", "integers"])
-@pytest.mark.parametrize("shape", list(STEPS))
+@pytest.mark.parametrize("shape", LONG)
 def test_long_sequences(shape: str, values: str) -> None:
     """Many pivots of all heights, at numbers so far from zero that variance would cancel."""
     numbers = random.Random(11)
-    lo, hi = STEPS[shape](700)
-    panes = Ranges(lo, np.maximum.accumulate(hi), np.zeros(len(lo), np.int64), False)
+    panes = LONG[shape]
     column: list[float] | list[int] = [1e9 + numbers.gauss(0, 1e-3) for _ in range(700)]
     if values == "walk":
         column = np.cumsum([numbers.gauss(0, 1) for _ in range(700)]).tolist()
     if values == "integers":
         column = [2**62 + numbers.randrange(-1000, 1000) for _ in range(700)]
-    picks = np.unique(np.append(np.arange(0, len(lo), 41), len(lo) - 1))
+    picks = np.unique(np.append(np.arange(0, len(panes), 41), len(panes) - 1))
     rows = pa.RecordBatch.from_pydict({"c0": column})
     for form in (panes, scattered(panes)):
         for function in ("mean", "var", "min", "median", "count_distinct", "mode"):

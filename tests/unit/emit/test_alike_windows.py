@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from support.strategies import examples
 from wincli import DataError, aggregate
-from wincli.windowing.rows.membership import different_ranges
 
 MANY = examples(40, deadline=None)
 LARGE = 2**62
@@ -25,18 +23,6 @@ def hop(ts: list[int], x: list[Any], kind: pa.DataType, call: str) -> pa.Table:
     table = pa.table({"ts": pa.array(ts, pa.int64()), "k": pa.array([t % 2 for t in ts]), "x": pa.array(x, kind)})
     calls = [f"value={call}", "rows=collect(x)"]
     return aggregate(table, HOP, aggregates=calls, key="k", order_by="ts", event_time="ts")
-
-
-def test_alike_ranges_have_one_number() -> None:
-    """Neighbours with equal bounds are alike, but not those of two sequences, which are both empty here.
-
-    range   [0, 2) [0, 2) [1, 2) [2, 2) | [2, 2) [2, 4)
-    number       0      0      1      2        3      4
-    """
-    lo, hi = np.array([0, 0, 1, 2, 2, 2]), np.array([2, 2, 2, 2, 2, 4])
-    code, first = different_ranges(lo, hi, np.array([0, 0, 0, 0, 2, 2]))
-    assert code.tolist() == [0, 0, 1, 2, 3, 4]
-    assert first.tolist() == [0, 2, 3, 4, 5]
 
 
 @MANY

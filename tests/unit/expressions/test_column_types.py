@@ -54,5 +54,6 @@ def test_expression_over_columns_of_any_types(column: str) -> None:
         except SpecError:
             continue
         found = bound.evaluate(ROWS)
+        assert isinstance(found.values, pa.Array), text
         assert (found.values.type, len(found.values)) == (bound.type, 3), text
         assert len(found.details) == (0 if found.failures is None else found.failures.sum()), text
