@@ -166,90 +166,70 @@ def test_nights_taken_out_of_the_state_and_run_again_give_the_result_of_one_run(
 # What is told, and what is refused
 
 
-def write_two(folder: Path) -> None:
-    """Two nights: 1, 2, 9 and 3, 10, 4."""
-    for name, times in (("a", [1, 2, 9]), ("b", [3, 10, 4])):
-        folder.mkdir(exist_ok=True)
-        pq.write_table(pa.table({"t": times}), folder / f"{name}.parquet")
+COUNTS = ("run", "-w", "count(2)", "-a", "ids=collect(t)", "--order-by", "t", *STATE)
 
 
-COUNTS = ("-w", "count(2)", "-a", "ids=collect(t)", "--order-by", "t")
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    """Rows of two nights in ``a`` and ``b``, and of one later and one late in ``c`` and ``d``."""
+    for name, times in {"a": [1, 2, 9], "b": [3, 10, 4], "c": [20], "d": [5]}.items():
+        pq.write_table(pa.table({"t": times}), tmp_path / f"{name}.parquet")
+    return tmp_path
 
 
-def test_reach_of_late_data_is_reported(tmp_path: Path) -> None:
-    write_two(tmp_path / "in")
-    done(tmp_path, "run", *COUNTS, *STATE, "in/a.parquet", "one")
-    ran = done(tmp_path, "run", *COUNTS, *STATE, "in/b.parquet", "two")
+def test_reach_of_late_data_is_reported(two: Path) -> None:
+    done(two, *COUNTS, "a.parquet", "one")
+    ran = done(two, *COUNTS, "b.parquet", "two")
     assert ran.notes == [
         "2 rows of run-000002 belong to units before it, back to run-000001",
         "run-000001 is run again: it takes 2 late rows of run-000002",
         "rows are ordered by t: asked for",
         "run-000001: 5 rows in, 2 windows out, 0 rejected, 1 held",
     ]
-    kept = records(tmp_path / "st")
+    kept = records(two / "st")
     assert (kept["run-000002"]["lent"], kept["run-000001"]["lent"]) == (["run-000001"], [])
     (loan,) = kept["run-000001"]["borrowed"]
     assert (loan["label"], [Path(file["path"]).name for file in loan["files"]]) == ("run-000002", ["b.parquet"])
     assert [Path(file["path"]).name for file in kept["run-000001"]["inputs"]] == ["a.parquet"]
 
 
-def refused(cwd: Path, code: int, text: str, *args: str) -> None:
+def refused(text: str, cwd: Path, *args: str, code: int = 2) -> None:
     before = {name: content for name, content in tree(cwd).items() if not name.startswith("st/.")}
-    assert done(cwd, "run", "-q", *args, code=code).err == f"wincli: error: {text}\n"
+    assert done(cwd, *args, "-q", code=code).err == f"wincli: error: {text}\n"
     assert {name: content for name, content in tree(cwd).items() if not name.startswith("st/.")} == before
 
 
-def test_marks_at_the_ends_of_files_have_no_parts(tmp_path: Path) -> None:
-    write_two(tmp_path / "in")
-    asked = ("-w", "punct()", "--order-by", "t", *STATE)
-    done(tmp_path, "run", *asked, "in/a.parquet", "one")
-    refused(
-        tmp_path,
-        2,
-        "2 rows of run-000002 belong to units before it, and its window marks are the ends of files, "
-        "which say nothing of parts of a file; say --marks COLUMN, or reject late rows with --late reject",
-        *(*asked, "in/b.parquet", "two"),
-    )
+def test_marks_at_the_ends_of_files_have_no_parts(two: Path) -> None:
+    asked = ("run", "-w", "punct()", "--order-by", "t", *STATE)
+    done(two, *asked, "a.parquet", "one")
+    text = "2 rows of run-000002 belong to units before it, and its window marks are the ends of files, "
+    text += "which say nothing of parts of a file; say --marks COLUMN, or reject late rows with --late reject"
+    refused(text, two, *asked, "b.parquet", "two")
 
 
-def test_a_state_that_is_no_longer_kept(tmp_path: Path) -> None:
-    write_two(tmp_path / "in")
-    pq.write_table(pa.table({"t": [20]}), tmp_path / "in" / "c.parquet")
-    pq.write_table(pa.table({"t": [5]}), tmp_path / "in" / "d.parquet")
+def test_a_state_that_is_no_longer_kept(two: Path) -> None:
     for name in ("a", "c"):
-        done(tmp_path, "run", *COUNTS, *STATE, "--keep", "1", f"in/{name}.parquet", name)
-    refused(
-        tmp_path,
-        2,
+        done(two, *COUNTS, "--keep", "1", f"{name}.parquet", name)
+    text = (
         "1 row of run-000003 belongs to run-000002 or before it, and the state of run-000001, which that begins from, "
-        "is no longer kept; reject late rows with --late reject; a higher --keep keeps more states",
-        *(*COUNTS, *STATE, "in/d.parquet", "d"),
     )
+    text += "is no longer kept; reject late rows with --late reject; a higher --keep keeps more states"
+    refused(text, two, *COUNTS, "d.parquet", "d")
 
 
-def test_inputs_and_outputs_that_are_gone(tmp_path: Path) -> None:
-    write_two(tmp_path / "in")
-    done(tmp_path, "run", *COUNTS, *STATE, "in/a.parquet", "one")
-    (tmp_path / "in/a.parquet").rename(tmp_path / "a.parquet")
-    gone = tmp_path / "in/a.parquet"
-    refused(
-        tmp_path,
-        3,
-        "run-000001 has to be run again, and its input is gone: "
-        f"there is no file or folder {gone}; put its files back where they were",
-        *(*COUNTS, *STATE, "in/b.parquet", "two"),
+def test_inputs_and_outputs_that_are_gone(two: Path) -> None:
+    done(two, *COUNTS, "a.parquet", "one")
+    (two / "a.parquet").rename(two / "moved")
+    text = f"run-000001 has to be run again, and its input is gone: there is no file or folder {two}/a.parquet; "
+    refused(f"{text}put its files back where they were", two, *COUNTS, "b.parquet", "two", code=3)
+    (two / "moved").rename(two / "a.parquet")
+    (two / "one").rename(two / "moved")
+    text = (
+        "run-000001 has to be run again, and one no longer holds its result; put that back, or reject late rows with "
     )
-    (tmp_path / "a.parquet").rename(gone)
-    (tmp_path / "one").rename(tmp_path / "moved")
-    refused(
-        tmp_path,
-        2,
-        "run-000001 has to be run again, and one no longer holds its result; "
-        "put that back, or reject late rows with --late reject",
-        *(*COUNTS, *STATE, "in/b.parquet", "two"),
-    )
-    (tmp_path / "moved").rename(tmp_path / "one")
-    done(tmp_path, "run", *COUNTS, *STATE, "in/b.parquet", "two")
+    refused(f"{text}--late reject", two, *COUNTS, "b.parquet", "two")
+    (two / "moved").rename(two / "one")
+    done(two, *COUNTS, "b.parquet", "two")
 
 
 def test_folder_columns_of_earlier_runs_stay(tmp_path: Path) -> None:
