@@ -48,19 +48,11 @@ from ..results.result import ResultFolder, open_result_folder
 # The files that a manifest, or the record of a unit, names as input, opened again as the run opened them.
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedInput:
-    """The input of a run, opened again.
-
-    ``bases``: the folders below which folder names give columns.
-    """
-
-    source: FileSource
-    paths: tuple[str, ...]
-    bases: tuple[str, ...]
+Reopened = tuple[FileSource, Job]
+"""The input of a run, opened again, and the job with the paths and the folders of columns by which it was opened."""
 
 
-def open_input(job: Job, manifest: Mapping[str, Any]) -> RecordedInput:
+def open_input(job: Job, manifest: Mapping[str, Any]) -> Reopened:
     """Open the files that a manifest names, as the job read them.
 
     Raises `InputError` where one of them is gone or has changed, `ConfigError` where they were stdin.
@@ -70,32 +62,31 @@ def open_input(job: Job, manifest: Mapping[str, Any]) -> RecordedInput:
     files = input_files(manifest["inputs"])
     if not any(has_date(path) for path in job.input) and job.start is None:
         found = _opened(job, job.input, ())
-        if found is not None and same_inputs(found.source.files, files):
+        if found is not None and same_inputs(found[0].files, files):
             return found
     return open_files(job, files)
 
 
-def open_files(job: Job, files: Sequence[InputFile], known: KnownColumns = NOTHING_KNOWN) -> RecordedInput:
+def open_files(job: Job, files: Sequence[InputFile], known: KnownColumns = NOTHING_KNOWN) -> Reopened:
     """Open files that were read; ``known``: as they were then. Raises `InputError` where one is gone or has changed."""
     bases = tuple(absolute(before_date(path) if has_date(path) else path) for path in job.input)
     found = _opened(job, _folders_of_results(files), bases, known)
-    if found is None or not same_inputs(found.source.files, files):
+    if found is None or not same_inputs(found[0].files, files):
         do = "run the job again, or ask from the folder where it was run"
-        raise InputError(_difference(files, None if found is None else found.source), do)
+        raise InputError(_difference(files, None if found is None else found[0]), do)
     return found
 
 
 def _opened(
     job: Job, paths: Sequence[str], bases: Sequence[str], known: KnownColumns = NOTHING_KNOWN
-) -> RecordedInput | None:
+) -> Reopened | None:
     """Open an input; None where it is gone. A column that the job names and no file has is null, as the run knew."""
-    reading, named = replace(read_options(job), bases=tuple(bases)), named_columns(job)
+    own, named = job.model_copy(update={"input": tuple(paths)}).at(bases=tuple(bases)), named_columns(job)
     earlier = [*known.input, ("", pa.schema([(name, pa.null()) for name in sorted(named) if "." not in name]))]
     try:
-        source = open_source(paths, reading, LocalExecutor(), earlier, named)
+        return open_source(paths, read_options(own), LocalExecutor(), earlier, named), own
     except InputError:
         return None
-    return RecordedInput(source, tuple(paths), tuple(bases))
 
 
 def _folders_of_results(files: Sequence[InputFile]) -> list[str]:
@@ -163,7 +154,7 @@ def open_units(job: Job, manifest: Mapping[str, Any]) -> tuple[FileSource, FileS
         if not record.inputs:
             continue
         shift = record.ordinal * UNIT_DISTANCE
-        source = open_files(job, record.inputs, known_by(record, path, job)).source
+        source, _ = open_files(job, record.inputs, known_by(record, path, job))
         own = SourceRange(source, shift)
         has_late = record.stages[0].counts["rejected"].get("late")
         last = _last_before(job, state, record, taken) if has_late else None
@@ -240,7 +231,8 @@ def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
                     files = (input_files(each["inputs"]) for each in (kept, manifest))
                     is_kept = kept["job"] == manifest["job"] and same_inputs(*files)
             if not is_kept:
-                alone = _alone(job.with_stages(job.stages[:at]), open_input(job, manifest), stack)
+                _, there = open_input(job, manifest)
+                alone = _alone(there.with_stages(job.stages[:at]), stack)
                 run_request(alone, local_context(Messages(-1)))
                 folder = alone.output
             source = open_source([folder], ReadOptions(), LocalExecutor())
@@ -262,12 +254,12 @@ def _first_stage(job: Job, manifest: Mapping[str, Any], stack: ExitStack) -> Rec
             what = "units of this state rejected rows that came late, and ends of files are marks, which may have been"
             raise ConfigError(f"{what} late", "wincli why explains such windows where the marks are a column")
         return RecordedStage(source, stage, late=late)
-    found = open_input(job, manifest)
+    source, there = open_input(job, manifest)
     if not own.enrichments:
-        return RecordedStage(found.source, plan_stages(own, found.source)[0])
-    alone = _alone(own, found, stack)
+        return RecordedStage(source, plan_stages(own, source)[0])
+    alone = _alone(there.with_stages(own.stages), stack)
     outputs = stack.enter_context(open_outputs(alone, owner()))
-    plan = plan_job(alone, enriched_input(alone, found.source, LocalExecutor()), outputs)
+    plan = plan_job(alone, enriched_input(alone, source, LocalExecutor()), outputs)
     loaded = stack.enter_context(loaded_tables(plan, PlainRun(time.perf_counter()), LocalExecutor()))
     return RecordedStage(loaded.source, loaded.stages[0])
 
@@ -276,9 +268,8 @@ _ALONE = {"mode": "error", "state": None, "start": None, "end": None, "expect": 
 """What a job has that is run for the rows of its stages alone."""
 
 
-def _alone(job: Job, found: RecordedInput, stack: ExitStack) -> Job:
+def _alone(job: Job, stack: ExitStack) -> Job:
     """Return a job over its input that writes to a temporary folder, which is there until the end."""
     stages = [each.model_copy(update={"output": None, "plain": False}) for each in job.stages]
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="wincli-"))
-    changed = {**_ALONE, "input": found.paths, "output": f"{folder}/out", "stages": tuple(stages)}
-    return with_table_outputs(job.model_copy(update=changed)).at(bases=found.bases)
+    return with_table_outputs(job.model_copy(update={**_ALONE, "output": f"{folder}/out", "stages": tuple(stages)}))
