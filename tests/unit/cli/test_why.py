@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.in_process import done, wincli_here
+from support.in_process import done
 from wincli.cli.inspection.explanation import panes_of_key
 from wincli.cli.inspection.explanation.why import Explanation, explain
 from wincli.cli.inspection.results.result import open_result_folder
@@ -43,16 +43,18 @@ def write_day(folder: Path, day: int, *lines: str, head: str = "ts,user") -> Non
     (folder / "days" / f"dt=2026-11-0{day}" / "log.csv").write_text("\n".join([head, *dated, ""]))
 
 
-def why(folder: Path, *words: str) -> tuple[int, str, str]:
-    ran = wincli_here("why", *words, cwd=folder)
-    return ran.code, ran.out, ran.err
+def why(folder: Path, *words: str, code: int = 0) -> str:
+    """What is answered; where that is an error, what is said."""
+    ran = done(folder, "why", *words, code=code)
+    assert (ran.err if code == 0 else ran.out) == ""
+    return ran.out or ran.err
 
 
 def test_a_window_is_told_with_its_rows_what_ended_it_and_what_came_close(folder: Path) -> None:
     run(folder, "--window", "delta(ts, 60)", "--key", "user", "log.csv", "out")
-    assert why(folder, "out", "--only", "user=ann", "--window", "0") == (
-        0,
-        """\
+    assert (
+        why(folder, "out", "--only", "user=ann", "--window", "0")
+        == """\
 window 0 of user=ann
   spec     tumbling, delta(ts, 60)
   result   window 0, window_start 2026-11-01 10:00:00.2, window_end 2026-11-01 10:01:00, closed_by delta, count 2
@@ -70,8 +72,7 @@ its 2 rows
 rows named above that are not in it
   where      ts                      user  amount
   log.csv:6  2026-11-01 10:01:00.25  ann        4
-""",
-        "",
+"""
     )
 
 
@@ -98,8 +99,7 @@ def test_of_several_policies_the_one_that_ended_the_window_is_explained(folder: 
     is_keyed = spec in OF_USERS
     closed = ("--closed", "right") if spec.startswith("time") else ()
     run(folder, "--window", spec, *closed, *(KEYED if is_keyed else ("--order-by", "id", "numbers.csv", "out")))
-    code, out, err = why(folder, "out", *(("--only", "user=ann") if is_keyed else ()), "--window", "0")
-    assert (code, err) == (0, "")
+    out = why(folder, "out", *(("--only", "user=ann") if is_keyed else ()), "--window", "0")
     assert {**TWO_OF_A_NAME, **OF_USERS}[spec] in out
     assert "with a delta of 1 " not in out
     assert "with a gap of 1 " not in out
@@ -107,7 +107,7 @@ def test_of_several_policies_the_one_that_ended_the_window_is_explained(folder: 
 
 def test_a_time_finds_its_window_and_json_has_the_numbers(folder: Path) -> None:
     run(folder, "--window", "gap(ts, 2m)", "--key", "user", "log.csv", "out")
-    _, out, _ = why(folder, "out", "--only", "user=ann", "--at", "2026-11-01T10:00:20", "--json", "--rows", "2")
+    out = why(folder, "out", "--only", "user=ann", "--at", "2026-11-01T10:00:20", "--json", "--rows", "2")
     found = json.loads(out)
     assert (found["window"], found["key"], found["rows"]) == (0, {"user": "ann"}, 3)
     assert [each["where"] for each in found["shown"]] == ["log.csv:2", "log.csv:6"]
@@ -121,7 +121,7 @@ def test_for_a_key_without_the_window_it_says_where_the_rows_went(folder: Path) 
     run(folder, "--window", "count(2)", "--key", "x", "--order-by", "ts", "floats.parquet", "floats")
 
     def lines(*words: str) -> list[str]:
-        return [line.strip() for line in why(folder, *words)[1].splitlines()]
+        return [line.strip() for line in why(folder, *words).splitlines()]
 
     found = lines("out", "--only", "user=ann", "--window", "7")
     assert found[0] == "there is no window 7 of user=ann"
@@ -148,8 +148,7 @@ stages:
     key: user
 """)
     run(folder, "job.yaml")
-    code, out, err = why(folder, "out", "--only", "user=ann", "--window", "0")
-    assert (code, err) == (0, "")
+    out = why(folder, "out", "--only", "user=ann", "--window", "0")
     assert "its rows are windows of stage visits" in out
     assert "was its row number 2; count is 2 (count)" in out
     assert out.count("part-00000.parquet:") == 3
@@ -158,8 +157,7 @@ stages:
 def test_enriched_rows_are_told_with_what_they_were_given(folder: Path) -> None:
     (folder / "teams.csv").write_text("user,team\nann,red\nbob,red\n")
     run(folder, "--enrich", "t=teams.csv on user", "--window", "count(2)", "--key", "t_team", "log.csv", "out")
-    code, out, err = why(folder, "out", "--only", "t_team=red", "--window", "1")
-    assert (code, err) == (0, "")
+    out = why(folder, "out", "--only", "t_team=red", "--window", "1")
     assert out.count("red") >= 3
     assert "log.csv:4" in out
     assert "log.csv:6" in out
@@ -171,16 +169,13 @@ def test_a_window_over_several_units_of_a_state_has_the_rows_of_all(folder: Path
     write_day(folder, 3, "00:01:00,ann")
     words = ["--window", "gap(ts, 5m)", "--key", "user", "--start", "2026-11-01", "--end", "2026-11-04"]
     run(folder, *words, "--state", "st", "days", "out")
-    _, out, err = why(folder, "out", "--unit", "2026-11-02", "--only", "user=ann", "--window", "1")
-    assert err == ""
+    out = why(folder, "out", "--unit", "2026-11-02", "--only", "user=ann", "--window", "1")
     assert "2026-11-02 12:00:00 is 43140 s after the row before it, 2026-11-02 00:01:00" in out
     assert "dt=2026-11-01/log.csv:3" in out
     assert "dt=2026-11-02/log.csv:2" in out
-    _, _, err = why(folder, "out", "--only", "user=ann", "--window", "1")
-    assert "out holds 3 results; say --unit" in err
+    assert "out holds 3 results; say --unit" in why(folder, "out", "--only", "user=ann", "--window", "1", code=2)
     run(folder, *words, "days", "apart")
-    _, out, err = why(folder, "apart", "--unit", "2026-11-02", "--only", "user=ann", "--window", "0")
-    assert err == ""
+    out = why(folder, "apart", "--unit", "2026-11-02", "--only", "user=ann", "--window", "0")
     assert "log.csv:2" in out
 
 
@@ -188,7 +183,7 @@ def test_late_panes_are_told_with_all_outputs(folder: Path) -> None:
     (folder / "late.csv").write_text("t\n1\n2\n11\n3\n12\n30\n")
     words = ["--window", "timeInterval, intervalDuration(10), discardAge(10)", "--event-time", "t"]
     run(folder, *words, "--order-by", "arrival", "late.csv", "out")
-    _, out, _ = why(folder, "out", "--window", "1")
+    out = why(folder, "out", "--window", "1")
     assert "outputs  output 0, window 0, has 2 rows\n" in out
     assert "outputs  this output has 3 rows, late; 1 row came since the one before\n" in out
     assert "the row with arrival position 4 raised the watermark" in out
@@ -214,11 +209,11 @@ def test_only_the_row_groups_next_to_a_window_are_read(folder: Path, monkeypatch
 def test_an_input_that_is_gone_or_has_changed_is_an_error(folder: Path) -> None:
     run(folder, "--window", "gap(ts, 2m)", "--key", "user", "log.csv", "out")
     (folder / "log.csv").write_text(LOG + "2026-11-01T10:09:00,ann,1\n")
-    code, _, err = why(folder, "out", "--only", "user=ann", "--window", "0")
-    assert (code, "log.csv has changed since" in err) == (3, True)
+    assert "log.csv has changed since" in why(folder, "out", "--only", "user=ann", "--window", "0", code=3)
     (folder / "log.csv").unlink()
-    code, _, err = why(folder, "out", "--only", "user=ann", "--window", "0")
-    assert (code, "log.csv, which this result was made of, is gone" in err) == (3, True)
+    assert "log.csv, which this result was made of, is gone" in why(
+        folder, "out", "--only", "user=ann", "--window", "0", code=3
+    )
 
 
 def test_a_window_whose_amount_asks_for_the_window_before_is_computed_from_the_first_row(
@@ -228,9 +223,9 @@ def test_a_window_whose_amount_asks_for_the_window_before_is_computed_from_the_f
     inner = panes_of_key.read_key
     monkeypatch.setattr(panes_of_key, "read_key", lambda *args: (spans.append(args[-1]), inner(*args))[1])
     run(folder, "--window", "gap(ts, 10 + previous(count(), 50))", "--key", "user", "log.csv", "out")
-    _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "0")
+    out = why(folder, "out", "--only", "user=ann", "--window", "0")
     assert "the row before it, 2026-11-01 10:01:00.25; the gap follows from the window before (gap)" in out
-    _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "1")
+    out = why(folder, "out", "--only", "user=ann", "--window", "1")
     assert "the end of the data brought it out" in out
     assert spans == [panes_of_key.ALL, panes_of_key.ALL]
 
@@ -279,8 +274,7 @@ def test_late_rows_of_a_key_are_counted_where_it_has_no_such_window(folder: Path
     write_days_with_late_rows(folder)
     words = ["--window", "gap(ts, 40m)", "--key", "user", "--start", "2026-11-01", "--end", "2026-11-06"]
     run(folder, *words, "--state", "st", "days", "out")
-    code, out, _ = why(folder, "out", "--unit", "2026-11-05", "--only", "user=ann", "--window", "99")
-    assert code == 0
+    out = why(folder, "out", "--unit", "2026-11-05", "--only", "user=ann", "--window", "99")
     assert "2 rejected, late\n" in out
     assert "1 rejected, null_order\n" in out
     assert "of them: the others came out in other units\n" in out
@@ -296,6 +290,5 @@ def test_windows_that_keep_their_numbers_after_a_correction_are_explained(folder
     for day in (3, 4):
         for row in pq.read_table(folder / f"out/dt=2026-11-0{day}", partitioning=None).to_pylist():
             asked = ("--unit", f"2026-11-0{day}", "--only", "user=a", "--window", str(row["window"]))
-            code, out, err = why(folder, "out", *asked)
-            assert (code, err) == (0, "")
+            out = why(folder, "out", *asked)
             assert f"result   window {row['window']}, window_start {row['window_start']}" in out
