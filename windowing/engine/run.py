@@ -16,11 +16,11 @@ from ..ports import CheckedPart, Counts, Executor, Part, RowCheck, joined_span
 from .blocks import Transport, open_blocks, release, state_blocks, through_files, through_shuffle
 from .map_side import blocks_of
 from .prefix_scan import scan_staged_segments
-from .presorted import scan_in_one_pass
+from .presorted import OUT_OF_ORDER, scan_in_one_pass
 from .range_cuts import SliceBounds, slices_of
 from .slice_scan import TaskReport, empty_marks_of, run_global_pass, scan_directly, scan_slice, with_rejects
 from .snapshot import Snapshot, StatePart, write_snapshot
-from .strategy import LargestWindow, Sample, Strategy, choose_strategy, largest_window, take_sample, without_order
+from .strategy import LargestWindow, Sample, Strategy, choose_strategy, largest_window, reduction_factor, take_sample
 from .task import Chunk, Sizes, TaskContext, group, with_projection
 
 
@@ -113,7 +113,8 @@ def run_window(
             in_order = scan_in_one_pass(work, sample.chunks, executor, folders[0])
             if in_order is not None:
                 return outcome_of(work, strategy, in_order, len(sample.chunks), stopwatch.lap("scan"))
-            strategy = choose_strategy(work, without_order(work, executor, sample))
+            reduction = reduction_factor(work, executor)
+            strategy = choose_strategy(work, replace(sample, obstacle=OUT_OF_ORDER, reduction=reduction))
         work, chunks = run_global_pass(work, sample.chunks, executor)
         work = replace(work, scan_plan=strategy.scan_plan)
         tasks = executor.parallelism

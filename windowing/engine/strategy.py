@@ -23,7 +23,7 @@ from ..scan.scan import can_preaggregate
 from ..scan.segment_scan import can_be_cut
 from .blocks import sampled_keys
 from .map_side import rows_per_cell, sample_rows
-from .presorted import KEYED, OUT_OF_ORDER, obstacle_of
+from .presorted import KEYED, obstacle_of
 from .range_cuts import PLACE, Samples, SliceBounds, choose_bounds
 from .segments import tumbling
 from .task import Chunk, Sizes, TaskContext, pack, result_size, row_width, slice_count
@@ -186,18 +186,15 @@ def take_sample(work: TaskContext, executor: Executor, sizes: Sizes) -> Sample:
     may_cut_keys = can_be_cut(work.plan) and work.restore_point is None and work.state_files is None
     sample = replace(sample, may_cut_keys=may_cut_keys)
     if work.plan.key:  # which excludes presorted chunks
-        sample = _with_reduction(work, executor, replace(sample, obstacle=KEYED))
+        sample = replace(sample, obstacle=KEYED, reduction=reduction_factor(work, executor))
         if sample.is_small_when_aggregated:  # no keys are needed for one slice
             return sample
     keys = samples_of(work, executor, may_cut_keys, nbytes // sizes.slice)
     obstacle = obstacle_of(work, keys, executor, may_cut_keys)
     sample = replace(sample, keys=with_state_keys(work, keys, rows), obstacle=obstacle)
-    return sample if obstacle is None or work.plan.key else _with_reduction(work, executor, sample)
-
-
-def without_order(work: TaskContext, executor: Executor, sample: Sample) -> Sample:
-    """Return the sample of an input whose chunks turned out not to be in order."""
-    return _with_reduction(work, executor, replace(sample, obstacle=OUT_OF_ORDER))
+    if obstacle is None or work.plan.key:
+        return sample
+    return replace(sample, reduction=reduction_factor(work, executor))
 
 
 def choose_strategy(work: TaskContext, sample: Sample) -> Strategy:
@@ -213,10 +210,6 @@ def choose_strategy(work: TaskContext, sample: Sample) -> Strategy:
         return Strategy("exchange", sample.obstacle, sample)
     reason = f"{sample.obstacle}; map tasks aggregate about {sample.reduction:,.0f} rows into one"
     return Strategy("exchange", reason, sample, merging_plan(work.plan))
-
-
-def _with_reduction(work: TaskContext, executor: Executor, sample: Sample) -> Sample:
-    return replace(sample, reduction=reduction_factor(work, executor))
 
 
 # How much memory the largest window may take whose rows cannot be combined: an estimate by the sample of a run.
