@@ -117,8 +117,15 @@ def as_table(rows: Rows) -> pa.Table:
     """Return rows as a table of plain types. Raises `ConfigError` for anything that is no table."""
     table = rows if isinstance(rows, pa.Table) else as_reader(rows).read_all()
     fields = [pa.field(field.name, plain_type(field.type), field.nullable) for field in table.schema]
-    columns = [_plain(column, field.type) for column, field in zip(table.columns, fields, strict=True)]
+    columns = [plain_column(column, field.type) for column, field in zip(table.columns, fields, strict=True)]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def plain_column(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
+    """Return a column as one of a plain type."""
+    if column.type == dtype:
+        return column
+    return pa.chunked_array([plain(chunk).cast(dtype) for chunk in column.chunks], dtype)
 
 
 def as_reader(rows: Rows) -> pa.RecordBatchReader:
@@ -191,12 +198,6 @@ def _imported(rows: Any) -> pa.RecordBatchReader:
 
 def _kind(value: object) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}"
-
-
-def _plain(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
-    if column.type == dtype:
-        return column
-    return pa.chunked_array([plain(chunk) for chunk in column.chunks], dtype)
 
 
 def plan_of_call(schema: pa.Schema, given: Mapping[str, Any], rows: pa.Table | None = None) -> Plan:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..aggregates.inputs import plain
+from ..arguments import plain_column
 from ..columns.arrays import ClockValue, combined, latest_clock
 from ..language.spec import HIDDEN
 from ..planning.plan import Plan
@@ -52,7 +52,7 @@ class PartitionTask:
 
     def typed(self, table: pa.Table) -> pa.Table:
         """Return the columns of ``schema``, which come first, in its types and with its names."""
-        columns = [_plain(table.column(place), field.type) for place, field in enumerate(self.schema)]
+        columns = [plain_column(table.column(place), field.type) for place, field in enumerate(self.schema)]
         return pa.Table.from_arrays(columns, schema=self.schema)
 
     def batches(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
@@ -95,12 +95,6 @@ class FindClock(PartitionTask):
         clock = latest_clock(found)
         if clock is not None:
             yield from self.batches([pa.table([[clock]], names=self.result.names)])
-
-
-def _plain(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
-    return (
-        column if column.type == dtype else pa.chunked_array([plain(each).cast(dtype) for each in column.chunks], dtype)
-    )
 
 
 def task_function(task: Callable[..., Any]) -> Any:
