@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from .ports import Broadcast
 
@@ -50,7 +50,7 @@ class LocalExecutor:
     def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:  # noqa: ARG002
         """Run a function over items; return the results in the order of the items."""
         sent = self._sent(function)
-        return [self._attempt(i, sent, item) for i, item in enumerate(items)]
+        return [self._attempt(i, sent, _called, item) for i, item in enumerate(items)]
 
     def shuffle(
         self,
@@ -62,16 +62,16 @@ class LocalExecutor:
     ) -> list[R]:
         """Run ``send`` over each item, and ``receive`` over the pairs of each partition; return all results."""
         arrived: dict[int, list[tuple[int, Any]]] = defaultdict(list)
-        sender, receiver = self._sent(_Sender(send)), self._sent(receive)
+        sender, receiver = self._sent(send), self._sent(receive)
         for i, item in enumerate(items):
-            for partition, value in self._attempt(i, sender, item):
+            for partition, value in self._attempt(i, sender, _sent_by, item):
                 arrived[partition].append((partition, value))
         results: list[R] = []
         for partition in range(partitions):
             pairs = arrived[partition]
             if self.seed is not None:
                 random.Random(self.seed + partition).shuffle(pairs)
-            results += self._attempt(partition, _receiving(receiver, partition), pairs)
+            results += self._attempt(partition, receiver, _received_by, (partition, pairs))
         return results
 
     def broadcast(self, value: Any) -> Broadcast:
@@ -86,10 +86,10 @@ class LocalExecutor:
         with tempfile.TemporaryDirectory() as folder:
             yield (folder,)
 
-    def _attempt(self, number: int, sent: Callable[[], Callable[[T], R]], item: T) -> R:
+    def _attempt(self, number: int, sent: Callable[[], F], call: Callable[[F, T], R], item: T) -> R:
         if number in self.lost:
-            sent()(self._copy(item))
-        return self._copy(sent()(self._copy(item)))
+            call(sent(), self._copy(item))
+        return self._copy(call(sent(), self._copy(item)))
 
     def _sent(self, function: F) -> Callable[[], F]:
         """Return what gives the function as each task gets it; it is pickled once for all of them, as on Spark."""
@@ -104,21 +104,13 @@ class LocalExecutor:
         return copy
 
 
-@dataclass(frozen=True, slots=True)
-class _Sender:
-    """The sending half of a shuffle as a function over one item.
-
-    ``send``: a function over all items of a task.
-    """
-
-    send: Callable[[Iterator[Any]], Iterator[tuple[int, Any]]]
-
-    def __call__(self, item: Any) -> list[tuple[int, Any]]:
-        return list(self.send(iter([item])))
+def _called(function: Callable[[T], R], item: T) -> R:
+    return function(item)
 
 
-Receive: TypeAlias = Callable[[int, Iterator[tuple[int, Any]]], Iterator[Any]]
+def _sent_by(send: Callable[..., Iterator[tuple[int, Any]]], item: Any) -> list[tuple[int, Any]]:
+    return list(send(iter([item])))
 
 
-def _receiving(sent: Callable[[], Receive], partition: int) -> Callable[[], Callable[[list[Any]], list[Any]]]:
-    return lambda: lambda pairs: list(sent()(partition, iter(pairs)))
+def _received_by(receive: Callable[..., Iterator[R]], item: tuple[int, list[Any]]) -> list[R]:
+    return list(receive(item[0], iter(item[1])))
