@@ -59,8 +59,13 @@ def aggregate(
     if isinstance(marks, str):
         check_marks(plan.projection, marks)
     elif marks is not None:
-        _check_numbers(marks, table.num_rows)
-        marks = _from_first_row(marks, before.registers.rows)
+        earlier = before.registers.rows
+        if any(not 0 <= place <= table.num_rows for place in marks):
+            raise ConfigError(f"marks must be from 0 to {table.num_rows}, the number of rows", "leave the others out")
+        if earlier and 0 in marks:
+            what = "mark 0 comes before the rows, and windows go on from a state"
+            raise ConfigError(what, "give it after a row before")
+        marks = [place + earlier for place in marks]  # as counted from the first row of all
     levels = None if watermarks is None else [(rows, Fraction(seconds)) for rows, seconds in watermarks]
     now = clock_measure(plan, clock)
     signals, goes_on = GivenSignals(marks, levels), state is not None
@@ -68,15 +73,3 @@ def aggregate(
     parts = [part.cast(windows.result) for part in windows.end(table)]
     result = pa.concat_tables([windows.result.empty_table(), *parts])
     return result if state is None else (result, form_of(plan).table(windows.carry))
-
-
-def _check_numbers(marks: Sequence[int], rows: int) -> None:
-    if any(not 0 <= place <= rows for place in marks):
-        raise ConfigError(f"marks must be from 0 to {rows}, the number of rows", "leave the others out")
-
-
-def _from_first_row(marks: Sequence[int], before: int) -> Sequence[int]:
-    """Return the numbers of marks as counted from the first row of all. ``before``: how many rows came before."""
-    if before and 0 in marks:
-        raise ConfigError("mark 0 comes before the rows, and windows go on from a state", "give it after a row before")
-    return [place + before for place in marks]

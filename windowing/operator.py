@@ -118,7 +118,8 @@ _OWN = frozenset({"key", "saved_version", "_asks_eviction"})
 
 def attributes_of(operator: Operator) -> dict[str, Any]:
     """Return the attributes of an instance, in the order in which they were set; those in slots come last."""
-    slots = [name for kind in type(operator).__mro__ for name in _names(kind.__dict__.get("__slots__", ()))]
+    declared = [kind.__dict__.get("__slots__", ()) for kind in type(operator).__mro__]
+    slots = [name for names in declared for name in ((names,) if isinstance(names, str) else names)]
     own = {name: getattr(operator, name) for name in slots if name != "__dict__" and hasattr(operator, name)}
     return {**vars(operator), **own}
 
@@ -182,10 +183,6 @@ def reason_of(error: Exception) -> str:
     """Return type and first line of an exception."""
     words = str(error).splitlines()
     return f"{type(error).__name__}: {words[0]}" if words else type(error).__name__
-
-
-def _names(slots: str | Iterable[str]) -> tuple[str, ...]:
-    return (slots,) if isinstance(slots, str) else tuple(slots)
 
 
 def _field(operator: str, column: Any, dtype: Any) -> pa.Field:
