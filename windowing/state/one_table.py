@@ -7,7 +7,6 @@ rows of a key are cut into parts of about a mebibyte, so that no cell grows with
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -143,24 +142,12 @@ def job_of(table: pa.Table) -> str | None:
     return found[0].as_py() if len(found) else None
 
 
-@dataclass(frozen=True, slots=True)
-class StateRows:
-    """The rows of keys of a state, taken apart.
+def keys_and_rows(table: pa.Table, key: Sequence[str]) -> tuple[pa.Table, pa.Table, pa.Array]:
+    """Return the keys of a state with their key state, ascending, and their rows, from rows in any order.
 
-    ``keys``: the keys and their key state, as `state_tables.key_table` has them, ascending.
-    ``rows``: their rows, as `state_tables.row_table` has them.
-    ``next_rows``: int64 (K,), nullable: the arrival position of the key's next row, where keys count their own rows.
-    """
-
-    keys: pa.Table
-    rows: pa.Table
-    next_rows: pa.Array
-
-
-def keys_and_rows(table: pa.Table, key: Sequence[str]) -> StateRows:
-    """Return the keys of a state and their rows, from rows in any order.
-
-    Raises `ConfigError` where a part is missing, or there twice.
+    They are as `state_tables.key_table` and `row_table` have them. Also returns, int64 (K,), nullable, the arrival
+    position of each key's next row, where keys count their own rows. Raises `ConfigError` where a part is missing, or
+    there twice.
     """
     table = table.filter(pc.greater_equal(table.column(PART), 0))
     codes = (
@@ -185,7 +172,7 @@ def keys_and_rows(table: pa.Table, key: Sequence[str]) -> StateRows:
     of_part, held = pa.array(np.repeat(np.arange(len(lengths)), lengths)), lists.flatten()
     rows = {name: combined(table.column(name)).take(of_part) for name in key}
     rows |= {field.name: values for field, values in zip(held.type, held.flatten(), strict=True)}
-    return StateRows(keys, pa.table(rows), pc.struct_field(told, NEXT))
+    return keys, pa.table(rows), pc.struct_field(told, NEXT)
 
 
 def registers_of(table: pa.Table) -> Registers:

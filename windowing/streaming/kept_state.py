@@ -87,20 +87,19 @@ class StateForm:
         try:
             table = conform(columns, self.schema, table.num_rows)
         except pa.ArrowInvalid:  # look for the value that a type of now does not hold
-            found = keys_and_rows(pa.table(columns), self.plan.key)
-            types.retyped(found.keys)
-            types.retyped(found.rows)
+            keys, rows_of_keys, _ = keys_and_rows(pa.table(columns), self.plan.key)
+            types.retyped(keys)
+            types.retyped(rows_of_keys)
             raise
         return replace(self.keys(table), registers=self.registers(table))
 
     def keys(self, table: pa.Table) -> Carry:
         """Return what a table of ``schema`` says of keys."""
         plan = self.plan
-        found = keys_and_rows(table, plan.key)
-        if not plan.key and not found.keys.num_rows:
+        keys, rows, next_rows = keys_and_rows(table, plan.key)
+        if not plan.key and not keys.num_rows:
             return Carry()
-        state = read_state(found.keys, found.rows, plan.key, plan.sort, plan.values)
-        return Carry(state=state, next_rows=found.next_rows)
+        return Carry(state=read_state(keys, rows, plan.key, plan.sort, plan.values), next_rows=next_rows)
 
     def registers(self, table: pa.Table) -> Registers:
         """Return what a state says of all keys, in the types of the job of now. Raises as `types_of` does."""

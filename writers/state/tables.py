@@ -172,12 +172,12 @@ def write_state(state: Rows, folder: str, *, stage: str = "window") -> None:
         raise no_such_format(json.loads(job).get("format"))
     key = list(identity["key"])
     registers = registers_of(table)
-    held = keys_and_rows(pa.table({n: combined(table.column(n)) for n in table.column_names}), key)
+    keys, held_rows, _ = keys_and_rows(pa.table({n: combined(table.column(n)) for n in table.column_names}), key)
     # In the types of the job: other libraries have large text, and other time zones.
     types = {name: dtype for name, text in identity["columns"].items() if (dtype := type_of_text(text)) is not None}
     first = [*key, ROWS_TABLE, BEGIN, WINDOWS, FULL, BASELINE]
-    keys = _cast(held.keys.select([*first, *(n for n in held.keys.column_names if n not in first)]), types)
-    held_rows = _cast(held.rows, types)
+    keys = _cast(keys.select([*first, *(n for n in keys.column_names if n not in first)]), types)
+    held_rows = _cast(held_rows, types)
     began = _now()
     with open_state(folder, Owner(os.getpid(), socket.gethostname(), began)) as opened:
         if opened.records:
