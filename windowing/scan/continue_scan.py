@@ -73,7 +73,7 @@ class Continuation:
 
         Of the registers it has the clock and, as the window state, the advances where ``is_continued`` says so.
         """
-        scanned, idle = keep_lookback(self.plan, self.scanned.settled(), self.idle, self.new.lookback)
+        scanned, idle = keep_lookback(self.plan, self.scanned.settled(), self.idle, self.new)
         state = scanned.state
         if state is not None and idle is not None:
             state = merge(state, idle)

@@ -86,29 +86,20 @@ NO_INPUT = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Lookback:
-    """The last rows of each key, as far as columns look back, those that are rejected among them.
-
-    ``sequences``: the sequences of these keys.
-    ``newest``: as in `windowing.state.window_state.KeyState`.
-    """
-
-    sequences: Sequences
-    newest: pa.Array
-
-
-@dataclass(frozen=True, slots=True)
 class OrderedRows:
     """New rows as windows see them.
 
     ``sequences``: the rows, with `Plan.values`.
     ``rejects``: the rows for which an expression fails, or has a value that the window cannot take.
-    ``lookback``: what the next run needs of their keys; None where no column looks back.
+    ``newest``: the last rows of each key, as far as columns look back, those that are rejected among them, as in
+        `windowing.state.window_state.KeyState`; None where no column looks back.
+    ``of_keys``: the sequences of these keys.
     """
 
     sequences: Sequences
     rejects: ScanRejects = NO_REJECTS
-    lookback: Lookback | None = None
+    newest: pa.Array | None = None
+    of_keys: Sequences | None = None
 
 
 def with_lag_columns(plan: Plan, new: Sequences, state: WindowState | None = None) -> OrderedRows:
@@ -131,19 +122,19 @@ def with_lag_columns(plan: Plan, new: Sequences, state: WindowState | None = Non
     values = [new.rows.column(name) if name in own else rows.column(name).take(picks) for name in plan.values]
     found = replace(new, rows=pa.RecordBatch.from_arrays(values, names=list(plan.values)))
     rejects = rejected_rows(plan, found, failures)
-    return OrderedRows(without(found, rejects), rejects, Lookback(both, _newest(both, depth_of(late))))
+    return OrderedRows(without(found, rejects), rejects, _newest(both, depth_of(late)), both)
 
 
 def keep_lookback(
-    plan: Plan, scanned: ScanResult, idle: WindowState | None, lookback: Lookback | None
+    plan: Plan, scanned: ScanResult, idle: WindowState | None, new: OrderedRows
 ) -> tuple[ScanResult, WindowState | None]:
     """Return the result of a scan, and the state of keys without rows, with the last rows of each key.
 
     Nothing is kept where windows do not go on. A key whose rows are all rejected has a state like any other.
     """
-    if lookback is None or scanned.state is None or plan.options.at_end != "hold":
+    rows, newest = new.of_keys, new.newest
+    if rows is None or newest is None or scanned.state is None or plan.options.at_end != "hold":
         return scanned, idle
-    rows, newest = lookback.sequences, lookback.newest
     state = with_keys(scanned.state, rows, idle, plan.kind.needs.baseline)
     idle = None if idle is None else with_newest(idle, rows, newest)
     return replace(scanned, state=with_newest(state, rows, newest)), idle
