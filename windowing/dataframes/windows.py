@@ -385,7 +385,6 @@ def windows(
     df = in_known_types(df, state)
     schema = arrow_schema(df.schema)
     check_rejected(rejected)
-    _check_arrival(schema, arrival)
     order = _order(schema, as_names(order_by, "order_by"), arrival)
     bound = plan_of_call(schema, {**options, "window": window, "order_by": order, "state": state})
     check_marks(bound.projection, marks)
@@ -431,16 +430,11 @@ def windowed(window: str | WindowSpec, **options: Any) -> Callable[[DataFrame], 
     return functools.partial(windows, window=window, **options)
 
 
-def _check_arrival(schema: pa.Schema, arrival: str | None) -> None:
-    if arrival is None:
-        return
-    if arrival not in schema.names:
-        raise ConfigError(f"arrival: there is no column {arrival!r}", did_you_mean(arrival, schema.names))
-    if not pa.types.is_integer(schema.field(arrival).type):
-        raise ConfigError(f"arrival: column {arrival!r} is {schema.field(arrival).type}", "give an integer column")
-
-
 def _order(schema: pa.Schema, names: tuple[str, ...], arrival: str | None) -> OrderBy:
+    if arrival is not None and arrival not in schema.names:
+        raise ConfigError(f"arrival: there is no column {arrival!r}", did_you_mean(arrival, schema.names))
+    if arrival is not None and not pa.types.is_integer(schema.field(arrival).type):
+        raise ConfigError(f"arrival: column {arrival!r} is {schema.field(arrival).type}", "give an integer column")
     if stream_of_columns(schema) is None:
         return names or "arrival"
     if arrival is not None:
