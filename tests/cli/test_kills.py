@@ -51,6 +51,7 @@ def test_a_killed_run_leaves_whole_units_and_the_next_one_gives_the_right_answer
     assert done.faults == ()
 
 
+@pytest.mark.nightly  # half a minute; unit tests race for the locks of states and outputs
 def test_runs_that_start_at_once_on_one_state_do_no_harm(course: Course) -> None:
     assert race_on_state(course, 3) == []
 

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import psutil
 
-from support.kills import Victim, alive, find_victim, mixes
+from support.kills import Victim, alive, find_victim, left_over, mixes
 from support.places import ROOT
 from support.processes import MASTER, Ran, ended, start, table, write
-from support.range_scenario import Course, Moment, lay_out, names_of, start_again, start_course, told_of, where
+from support.range_scenario import Course, Moment, lay_out, start_again, start_course, told_of, where
 
 _WINDOW = ("-w", "gap(ts, 30m)", "-k", "user", "--order-by", "ts", "-a", "n=count()", "-a", "ids=collect(id)")
 
@@ -71,7 +71,7 @@ def race_on_state(course: Course, runs: int) -> list[str]:
     lay_out(course.folder, course.log)
     processes = [start_again(course.folder) for _ in range(runs)]
     rans = [ended(process) for process in processes]
-    wrong = [*_of_race(rans, "another run is writing to"), *mixes_in(course)]
+    wrong = [*_of_race(rans, "another run is writing to"), *(f"{fault}: {text}" for fault, text in mixes(course))]
     last = start_again(course.folder)  # those that were refused are run again by who starts them, as a scheduler does
     wrong += [*_of_ran(ended(last)), *_of_course(course, last.pid)]
     return wrong + [f"process {left.pid} is left" for process in processes for left in alive(process.pid)]
@@ -106,11 +106,6 @@ def read_crumbs(folder: Path, files: int, run: Callable[[list[str]], Ran], rows:
     return wrong
 
 
-def mixes_in(course: Course) -> list[str]:
-    """What stands in the folder of a course and is not as undisturbed."""
-    return [f"{fault}: {text}" for fault, text in mixes(course)]
-
-
 def _job(log: str, out: str) -> list[str]:
     return ["run", *_WINDOW, log, out]
 
@@ -141,11 +136,7 @@ def _of_race(rans: list[Ran], *refusals: str) -> list[str]:
 
 def _of_course(course: Course, session: int) -> Iterator[str]:
     """What is wrong with what an ended course left."""
-    yield from mixes_in(course)
-    yield from (f"process {each.pid} is left" for each in alive(session))
-    names = names_of(course.folder)
-    yield from (f"{name} is missing" for name in sorted(course.names - names))
-    yield from (f"{name} is left" for name in sorted(names - course.names))
+    yield from (f"{fault}: {text}" for fault, text in (*mixes(course), *left_over(course, session)))
     yield from (f"tmp/{path.name} is left" for path in (course.folder / "tmp").iterdir())
 
 

@@ -94,10 +94,15 @@ def _of_the_next_run(
     """What is wrong after the run that had to put things right; ``done``: the runs of the days that it found done."""
     if ran.code != 0:
         yield "loss", f"running again ends with {ran.code}: {ran.err}"
-    for each in alive(session):  # before files are looked at, for it might write some
-        yield "leftover", f"process {each.pid}, {each.name()}"
+    yield from left_over(course, session)
     now = told_of(course.folder, "run")
     yield from (("loss", f"{day} was done, and is of another run") for day, run in done.items() if now.get(day) != run)
+
+
+def left_over(course: Course, session: int) -> Iterator[tuple[Fault, str]]:
+    """What is wrong with what an ended course has left: processes of its session, and the names of files."""
+    for each in alive(session):  # before files are looked at, for it might write some
+        yield "leftover", f"process {each.pid}, {each.name()}"
     names = names_of(course.folder)
     yield from (("loss", name) for name in sorted(course.names - names))
     yield from (("leftover", name) for name in sorted(names - course.names))
