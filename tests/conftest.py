@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 LONG = (
     *("test_kills.py", "test_session.py", "test_cli_signals.py", "test_dataframe_state.py", "test_working_folder.py"),
     *("test_ports.py", "test_dataframes.py", "test_results.py", "test_exchange.py", "test_small_jobs.py"),
-    *("test_cli_cuts.py", "test_ranges.py", "test_installs.py", "test_dataframe_columns.py", "test_late.py"),
+    *("test_ranges.py", "test_installs.py", "test_dataframe_columns.py", "test_late.py"),
     *("test_chains.py", "test_cli_streams.py", "test_live_windows.py", "test_dataframe_matrix.py", "test_cli_java.py"),
     *("test_dataframe_errors.py", "test_cli_kinds.py", "test_cli_secrets.py", "test_cli_messages.py"),
     *("test_condition_cases.py", "test_fault_runs.py", "test_segments.py", "test_chained_results.py", "test_laws.py"),
-    *("test_previous.py", "test_delta_table.py", "test_any_cut.py", "test_lags.py", "test_iceberg_table.py"),
-    *("test_journal_kill.py", "test_swap_kill.py", "test_late_data.py", "test_open_windows.py"),
+    *("test_previous.py", "test_any_cut.py", "test_lags.py"),
+    *("test_journal_kill.py", "test_late_data.py", "test_open_windows.py"),
     *("test_browser.py", "test_conditions.py", "test_incremental_runs.py"),
     *("test_sliding.py", "test_tumbling_laws.py", "test_jit.py", "test_sketches.py", "test_lake_matrix.py"),
     *("test_why_laws.py", "test_jobs.py", "test_preaggregate.py", "test_damage.py"),
-    *("test_completion.py", "test_init.py", "test_conditional_faults.py"),
+    *("test_completion.py", "test_init.py"),
 )
 """The files whose tests take long together, the longest first: those of the command line and Spark, then the others.
 

@@ -106,13 +106,6 @@ def test_mark_only_rows_are_marks_for_the_next_stage_and_no_rows(run: Run, tmp_p
     assert rows(tmp_path / "plain", "window", "ts") == [(0, [1, 2]), (1, [23])]
 
 
-def test_empty_marks_are_for_windows_without_a_key(run: Run, tmp_path: Path) -> None:
-    write(tmp_path, log__csv="ts,u\n1,a\n")
-    ran = run("-q", "-w", "time(10)", "--order-by", "ts", "-k", "u", "--empty", "mark", "log.csv", "out")
-    text = "--empty mark is for windows without a key; say --empty row, or leave out --key"
-    assert (ran.code, ran.err) == (2, f"wincli: error: {text}\n")
-
-
 ORIGINS = {"0": 0, "5": 5, "-3": -3, "1970-01-01T00:00:07": 7, "1970-01-01T01:00:08+01:00": 8}
 
 
