@@ -77,27 +77,3 @@ with start(master, {}, spark_settings(master, {})) as running, contextlib.ExitSt
 def test_workers_have_no_port_that_a_crowd_of_strangers_could_fill() -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as short:  # the path of a socket is short
         assert run_alone(CROWD, Path(short)) == ["0 True", "True"]
-
-
-CLUSTER = """
-import sys
-import psutil
-from wincli.conf.spark import spark_settings
-from support.knocking import answer, is_loopback, listening
-from wincli.windowing.spark.boot import start
-
-master = "local-cluster[1,1,1024]"
-with start(master, {}, spark_settings(master, {})) as running:
-    running.map("start a worker", len, ["ab"])
-    secret = running._setup.settings["spark.authenticate.secret"]
-    processes = psutil.Process().children(recursive=True)
-    print(len(secret), running.is_open, any(secret in word for each in processes for word in each.cmdline()))
-    ports = [place for each in processes if each.name() == "java" for place in listening(each)]
-    print(all(is_loopback(address) for address, _ in ports), sorted({answer(port) for _, port in ports}))
-    print(sum(each.name() == "java" for each in processes))
-"""
-
-
-def test_a_cluster_in_miniature_refuses_strangers_and_needs_nothing_set(tmp_path: Path) -> None:
-    assert run_alone(CLUSTER, tmp_path) == ["64 False False", f"True {sorted([GATEWAY, REFUSED, 'page 403'])}", "2"]
-    assert list(tmp_path.iterdir()) == []  # not even the folder that Spark keeps for each of its workers

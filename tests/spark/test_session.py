@@ -17,6 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from support.knocking import GATEWAY, REFUSED
 from support.places import ROOT, TESTS
 from support.spark_cluster import QUICK
 from wincli.windowing.errors import DataError, SparkError
@@ -259,12 +260,16 @@ def test_session_that_cannot_start_is_an_error_with_its_cause(tmp_path: Path) ->
     assert lines[3] == "[]"
 
 
-def test_code_travels_to_executors_elsewhere_and_kernels_are_loaded_there_and_not_compiled(tmp_path: Path) -> None:
+def test_code_travels_to_executors_elsewhere_which_load_kernels_compile_none_and_refuse_strangers(
+    tmp_path: Path,
+) -> None:
     text = (
         f"QUICK = {QUICK!r}"
         + """
 import pyarrow as pa
+import psutil
 from pyspark.find_spark_home import _find_spark_home
+from support.knocking import answer, is_loopback, listening
 from wincli.windowing.spark.fork_server import NO_PANDAS
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.planning.plan import make_plan
@@ -296,6 +301,12 @@ with boot(master, conf, spark_settings(master, conf), environ={**os.environ, NO_
     ((code, loaded, compiled, is_ours, path),) = running.map("look", look, [0])
     print(code.split("/")[-3:], loaded > 0, compiled, is_ours, "wincli-code" in path, "/users/own" in path)
     print(os.path.exists(os.path.join(_find_spark_home(), "work", running.context.applicationId)))
+    secret = running._setup.settings["spark.authenticate.secret"]
+    processes = psutil.Process().children(recursive=True)
+    print(len(secret), running.is_open, any(secret in word for each in processes for word in each.cmdline()))
+    ports = [place for each in processes if each.name() == "java" for place in listening(each)]
+    print(all(is_loopback(address) for address, _ in ports), sorted({answer(port) for _, port in ports}))
+    print(sum(each.name() == "java" for each in processes))
 print(os.listdir(os.environ["TMPDIR"]))
 """
     )
@@ -304,5 +315,8 @@ print(os.listdir(os.environ["TMPDIR"]))
         folder = package.split(".")
         shutil.copytree(ROOT / folder[-1], code.joinpath(*folder), ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "__init__.py", code / "wincli")
-    out = told(script(tmp_path, text, PYTHONPATH=str(code)))
-    assert out == "['wincli-code', 'wincli', 'windowing'] True 0 True True True\nFalse\n[]\n"
+    out = told(script(tmp_path, text, PYTHONPATH=f"{code}:{TESTS}"))
+    assert out.splitlines() == [
+        "['wincli-code', 'wincli', 'windowing'] True 0 True True True",
+        *("False", "64 False False", f"True {sorted([GATEWAY, REFUSED, 'page 403'])}", "2", "[]"),
+    ]

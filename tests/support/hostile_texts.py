@@ -6,7 +6,5 @@ import json
 
 from support.places import CASES
 
-HIT = "window.hit=1"
-"""What hostile code of these texts would do in a page."""
 PAGE_TEXTS: tuple[str, ...] = (*json.loads((CASES / "hostile_texts.json").read_text()), "x" * 5000 + "<b>")
-"""Forty and more texts; none may be more than text in a page."""
+"""Forty and more texts; none may be more than text in a page. Code in them would say ``window.hit=1``."""
