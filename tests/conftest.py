@@ -66,8 +66,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the garbage collector from going through all modules and tests again and again: 0.3 s each time."""
+    """Keep the garbage collector from modules and tests, and let it seldom look at the rest: a tenth of the time."""
     gc.freeze()
+    gc.set_threshold(200_000, 20, 100)
 
 
 def pytest_sessionfinish() -> None:
