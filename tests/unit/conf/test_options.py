@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,41 +21,7 @@ from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import WINDOW_OPTIONS, Options
 from wincli.windowing.language.parser import parse_let
 from wincli.windowing.planning.identity import DECIDING
-from wincli.windowing.support.option import REQUIRED, Option, option, options_of
-
-
-class Made:
-    """One option of each type."""
-
-    pace: Literal["slow", "fast"] = option("slow", "How fast.", "Window")
-    loud: bool = option(False, "Whether aloud.", "Window")
-    most: int | None = option(None, "At most.", "Window", minimum=1)
-    label: str | None = option(None, "A text.", "Window", name="title")
-    names: tuple[str, ...] = option((), "Columns.", "Window")
-    delay: Fraction = option(Fraction(3, 2), "Seconds.", "Window", "duration", key_help="In a file.")
-    must: str = option(REQUIRED, "Needed.", "Window")
-    rarely: Literal["yes", "no"] | None = option(None, "Perhaps.", "Window")
-    other = 3
-    another: int
-
-
-def test_type_gives_the_kind() -> None:
-    found = {each.attribute: each.kind for each in options_of(Made)}
-    assert found == {
-        "pace": "word", "loud": "switch", "most": "number", "label": "text", "names": "names", "delay": "duration",
-        "must": "text", "rarely": "word",
-    }  # fmt: skip
-
-
-def test_declaration_gives_name_flag_variable_words_and_texts() -> None:
-    pace, *_, label, _, delay, _, rarely = options_of(Made)
-    assert (pace.words, rarely.words, label.words) == (("slow", "fast"), ("yes", "no"), ())
-    assert (label.name, label.attribute, label.flag, label.variable) == ("title", "label", "--title", "WINCLI_TITLE")
-    assert (delay.default, delay.help, delay.key_help, pace.key_help) == ("1.5", "Seconds.", "In a file.", "How fast.")
-
-
-def test_nothing_empty_and_nothing_required_is_a_default() -> None:
-    assert [each.attribute for each in options_of(Made) if each.has_default] == ["pace", "loud", "delay"]
+from wincli.windowing.support.option import Option
 
 
 def test_every_declaration_is_a_key_and_every_key_of_a_stage_is_declared() -> None:

@@ -64,6 +64,8 @@ def test_every_key_is_there_and_described() -> None:
     for key, told in [*SCHEMA["properties"].items(), *stage.items()]:
         assert told["description"].endswith("."), key
         assert "type" in told, key
+    assert stage["window"]["description"] == "The window, such as delta(ts, 60)."  # the help of the flag has quotes
+    assert stage["at_end"]["anyOf"][0] == {"enum": ["flush", "drop", "hold"]}
 
 
 def test_defaults_are_the_real_ones() -> None:
