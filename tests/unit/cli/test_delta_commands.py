@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from support.in_process import wincli_here
+from support.in_process import done
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
 from wincli.windowing.local_executor import LocalExecutor
@@ -57,9 +57,7 @@ def append_rows(home: Path, day: dt.date, rows: pa.Table) -> None:
 def run(home: Path, given: str, out: str, *more: str, code: int = 0) -> str:
     form = ("--output-format", "delta") if "delta" in out else ()
     state = ("--state", f"state-{out}", "--start", "2026-11-01")
-    ran = wincli_here("run", *WINDOW, *state, *form, *more, given, out, cwd=home)
-    assert ran.code == code, ran.err
-    return ran.err
+    return done(home, "run", *WINDOW, *state, *form, *more, given, out, code=code).err
 
 
 def result(home: Path, out: str) -> list[tuple[object, ...]]:
@@ -93,11 +91,9 @@ def test_range_with_state_redo_and_late_rows_is_the_same_in_tables_and_folders(
     assert result(home, "out") != expected
     assert [out for out in outs if result(home, out) != result(home, "out")] == []
     for out in [out for out in outs if "delta" in out]:
-        ran = wincli_here("verify", out, cwd=home)
-        assert ran.code == 0, ran.out
-        assert "3 results" in ran.out
-        assert wincli_here("verify", f"state-{out}", cwd=home).code == 0
-        assert wincli_here("status", out, cwd=home).code == 0
+        assert "3 results" in done(home, "verify", out).out
+        done(home, "verify", f"state-{out}")
+        done(home, "status", out)
 
 
 def test_version_that_touches_other_partitions_changes_no_unit(home: Path) -> None:
@@ -114,27 +110,18 @@ def test_version_that_touches_other_partitions_changes_no_unit(home: Path) -> No
 
 def test_plain_runs_chain_over_tables_as_over_folders(home: Path) -> None:
     for out, form in (("one", ()), ("one-delta", ("--output-format", "delta"))):
-        assert wincli_here("run", *WINDOW, *form, "files/day=2026-11-01", out, cwd=home).code == 0
-        again = wincli_here("run", *WINDOW, *form, "files/day=2026-11-01", out, cwd=home)
-        assert "nothing to do" in again.err
+        done(home, "run", *WINDOW, *form, "files/day=2026-11-01", out)
+        assert "nothing to do" in done(home, "run", *WINDOW, *form, "files/day=2026-11-01", out).err
         chain = ("-w", "count(3)", "--agg", "first(user)", "--agg", "total=sum(n)", "--progress", "none", *form)
-        assert wincli_here("run", *chain, out, f"chain-{out}", cwd=home).code == 0
-    diff = wincli_here("diff", "chain-one", "chain-one-delta", cwd=home)
-    assert diff.code == 0, diff.out
-    show = [wincli_here("show", out, cwd=home).out for out in ("chain-one", "chain-one-delta")]
-    assert show[0] == show[1]
-    why = wincli_here("why", "one-delta", "--only", "user=a", "--window", "1", cwd=home)
-    assert why.code == 0, why.err
-    assert "window 1 of user=a" in why.out
+        done(home, "run", *chain, out, f"chain-{out}")
+    done(home, "diff", "chain-one", "chain-one-delta")
+    assert done(home, "show", "chain-one").out == done(home, "show", "chain-one-delta").out
+    assert "window 1 of user=a" in done(home, "why", "one-delta", "--only", "user=a", "--window", "1").out
 
 
 def test_partition_by_divides_a_unit_further(home: Path) -> None:
-    more = (
-        "--partition-by",
-        "user,hour=cast(window_start as date)",
-        "--partition-by",
-        "week=date_trunc('week', window_start)",
-    )
+    more = ("--partition-by", "user,hour=cast(window_start as date)")
+    more += ("--partition-by", "week=date_trunc('week', window_start)")
     run(home, "files", "delta", *more, "--end", "2026-11-03")
     run(home, "files", "delta", *more, "--end", "2026-11-03", "--redo")
     run(home, "files", "out", *more, "--end", "2026-11-03")
@@ -145,8 +132,8 @@ def test_partition_by_divides_a_unit_further(home: Path) -> None:
     found = table.to_pyarrow_table().select(["user", "n", "hour", "day", "week"]).to_pylist()
     assert sorted((row["user"], row["n"]) for row in found) == sorted((row[0], row[5]) for row in result(home, "out"))
     assert {row["week"] for row in found} <= {dt.datetime(2026, 10, 26), dt.datetime(2026, 11, 2)}
-    assert wincli_here("verify", "delta", cwd=home).code == 0
-    show = [wincli_here("show", f"{out}/day=2026-11-02", cwd=home).out for out in ("out", "delta")]
+    done(home, "verify", "delta")
+    show = [done(home, "show", f"{out}/day=2026-11-02").out for out in ("out", "delta")]
     assert sorted(show[0].split()) == sorted(show[1].split())
     err = run(home, "files", "delta", "--end", "2026-11-03", "--redo", code=2)
     assert "is partitioned by day and user and hour and week, and this result by day" in err
@@ -159,10 +146,9 @@ def test_rejected_rows_are_those_of_the_newest_result(home: Path) -> None:
     run(home, "files", "delta", "--end", "2026-11-02", "--redo")
     files = list((home / "delta" / "day=2026-11-01" / "_rejected").iterdir())
     assert len(files) == 2
-    ran = wincli_here("show", "delta/day=2026-11-01", "--rejects", cwd=home)
-    assert ran.code == 0, ran.err
-    assert len(ran.out.splitlines()) == 3  # the names of columns, and two rows
-    assert wincli_here("verify", "delta", cwd=home).code == 0
+    shown = done(home, "show", "delta/day=2026-11-01", "--rejects").out
+    assert len(shown.splitlines()) == 3  # the names of columns, and two rows
+    done(home, "verify", "delta")
 
 
 def test_other_programs_read_the_rows_of_a_table(home: Path) -> None:

@@ -11,6 +11,7 @@ import json
 import os
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from deltalake import DeltaTable
 from pyarrow import parquet
 
 from support.day_results import day
-from support.in_process import wincli_here
+from support.in_process import done
 from support.places_to_write import Folder, Lake
 from support.processes import Ran
 from support.s3_server import S3Bucket
@@ -75,18 +76,6 @@ def file(days: Sequence[int], chance: random.Random, first: int) -> bytes:
 
 
 # Runs
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Callable[..., Ran]:
-    """Run a command line to its end, which must be good."""
-
-    def call(*args: str) -> Ran:
-        ran = wincli_here(*args, cwd=tmp_path)
-        assert ran.code == 0, ran.err
-        return ran
-
-    return call
 
 
 def run_all(lake: Lake, form: str, way: str, run: Callable[..., Ran]) -> None:
@@ -166,14 +155,9 @@ def catalog(lake: Lake, place: str, folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(("place", "form", "way"), CASES)
 def test_all_rows_are_those_of_one_local_run(
-    place: str,
-    form: str,
-    way: str,
-    run: Callable[..., Ran],
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
+    place: str, form: str, way: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    run = partial(done, tmp_path)
     lake = lake_at(place, tmp_path / "lake", request)
     for name, value in catalog(lake, place, tmp_path).items():
         monkeypatch.setenv(f"PYICEBERG_CATALOG__{CATALOG.upper()}__{name}", value)
