@@ -9,8 +9,7 @@ from random import Random
 import pytest
 
 from support.day_results import day, span
-from support.in_process import wincli_here
-from support.processes import Ran
+from support.in_process import done
 from wincli.cli.inspection.comparison.text import verify
 from wincli.cli.inspection.results.result import open_result_folder
 from wincli.windowing.errors import WincliError
@@ -25,11 +24,11 @@ def _log(rows: list[tuple[int, str, int]], date: str = "2026-11-01") -> str:
 
 def _run(tmp_path: Path, name: str, rows: list[tuple[int, str, int]], *more: str) -> None:
     (tmp_path / f"{name}.csv").write_text(_log(rows))
-    assert wincli_here("run", "-q", *SPENT, *more, f"{name}.csv", name, cwd=tmp_path).code == 0
+    done(tmp_path, "run", "-q", *SPENT, *more, f"{name}.csv", name)
 
 
-def _diff(tmp_path: Path, *args: str) -> Ran:
-    return wincli_here("diff", *args, cwd=tmp_path)
+def _diff(tmp_path: Path, *args: str, code: int = 1) -> str:
+    return done(tmp_path, "diff", *args, code=code).out
 
 
 @pytest.fixture
@@ -41,15 +40,13 @@ def two(tmp_path: Path) -> Path:
 
 
 def test_windows_that_differ_are_named_with_both_values(two: Path) -> None:
-    ran = _diff(two, "a", "b", "--sort", "spent")
-    assert ran.code == 1
-    assert ran.out.splitlines()[2] == "2 windows differ: 1 changed, 1 only in A, 0 only in B"
-    assert "(+1,000)" in ran.out
-    found = json.loads(_diff(two, "a", "b", "--json").out)
+    out = _diff(two, "a", "b", "--sort", "spent")
+    assert out.splitlines()[2] == "2 windows differ: 1 changed, 1 only in A, 0 only in B"
+    assert "(+1,000)" in out
+    found = json.loads(_diff(two, "a", "b", "--json"))
     windows = {(each["kind"], each["window"]["user"]) for each in found["listed"]}
     assert windows == {("changed", "a"), ("only in A", "b")}
-    near = _diff(two, "a", "b", "--tolerance", "10", "--json")
-    assert (near.code, json.loads(near.out)["changed"]) == (1, 0)
+    assert json.loads(_diff(two, "a", "b", "--tolerance", "10", "--json"))["changed"] == 0
     assert found["change_of_sums"]["spent"] == 1000 - sum(n for m, u, n in ROWS if m >= 180 and u == "b")
 
 
@@ -59,8 +56,7 @@ def test_equal_results_are_told_by_digests_whatever_their_format(tmp_path: Path)
         _run(tmp_path, name, ROWS, "--output-format", name)
         part = tmp_path / name / f"part-00000.{name}"
         part.write_bytes(b"x" * part.stat().st_size)  # nobody reads it
-        ran = _diff(tmp_path, "a", name, "--json")
-        assert (ran.code, json.loads(ran.out)["units"][0]["by_digest"]) == (0, True)
+        assert json.loads(_diff(tmp_path, "a", name, "--json", code=0))["units"][0]["by_digest"] is True
 
 
 def _write_days(tmp_path: Path, *days: int) -> None:
@@ -72,30 +68,25 @@ def _write_days(tmp_path: Path, *days: int) -> None:
 def test_the_results_of_a_range_are_compared_unit_by_unit(tmp_path: Path) -> None:
     _write_days(tmp_path, 1, 2, 3)
     run = ("run", "-q", *SPENT, "--schema", "dt:string")
-    assert wincli_here(*run, *span(1, 3), "in", "a", cwd=tmp_path).code == 0
+    done(tmp_path, *run, *span(1, 3), "in", "a")
     (tmp_path / "in" / f"dt={day(2)}" / "x.csv").write_text(_log([(0, "c", 1), *ROWS], day(2)))
-    assert wincli_here(*run, *span(1, 2), "in", "b", cwd=tmp_path).code == 0
-    found = json.loads(_diff(tmp_path, "a", "b", "--json").out)
+    done(tmp_path, *run, *span(1, 2), "in", "b")
+    found = json.loads(_diff(tmp_path, "a", "b", "--json"))
     assert [unit["by_digest"] for unit in found["units"]] == [True, False, False]
     assert [(unit["only_in_a"], unit["only_in_b"]) for unit in found["units"]] == [(0, 0), (0, 1), (8, 0)]
-    text = _diff(tmp_path, "a", "b").out
+    text = _diff(tmp_path, "a", "b")
     assert f"{day(3)}: only A has it, with 8 rows" in text
     assert "1 unit is equal" in text
 
 
 def test_columns_that_one_side_lacks_are_a_difference(two: Path) -> None:
     _run(two, "c", ROWS, "--agg", "most=max(n)")
-    ran = _diff(two, "a", "c")
-    assert ran.code == 1
-    assert "columns only in B: most" in ran.out
-    ran = wincli_here("verify", "a", cwd=two)
-    assert (ran.code, ran.out) == (0, "a: 1 result, 1 file, 8 rows: all as it was written\n")
+    assert "columns only in B: most" in _diff(two, "a", "c")
+    assert done(two, "verify", "a").out == "a: 1 result, 1 file, 8 rows: all as it was written\n"
 
 
 def _damage(tmp_path: Path) -> list[str]:
-    ran = wincli_here("verify", "out", "--json", cwd=tmp_path)
-    assert ran.code == 4
-    found: list[str] = json.loads(ran.out)["damage"]
+    found: list[str] = json.loads(done(tmp_path, "verify", "out", "--json", code=4).out)["damage"]
     return found
 
 
@@ -136,34 +127,28 @@ def test_a_result_without_digests_is_verified_by_its_rows(tmp_path: Path) -> Non
     for part in (manifest, *manifest["parts"]):
         del part["digest"], part["checksum"]
     path.write_text(json.dumps(manifest))
-    ran = wincli_here("verify", "out", cwd=tmp_path)
-    assert ran.code == 0
-    assert "the rows were only counted" in ran.out
-    assert "1 result of an older wincli, without checksums: damage to bytes that hold no value is not" in ran.out
-    assert json.loads(wincli_here("verify", "out", "--json", cwd=tmp_path).out)["without_checksums"] == 1
-    assert _diff(tmp_path, "out", "out").out.splitlines()[2].startswith("no window differs, of 8 rows")
+    out = done(tmp_path, "verify", "out").out
+    assert "the rows were only counted" in out
+    assert "1 result of an older wincli, without checksums: damage to bytes that hold no value is not" in out
+    assert json.loads(done(tmp_path, "verify", "out", "--json").out)["without_checksums"] == 1
+    assert _diff(tmp_path, "out", "out", code=0).splitlines()[2].startswith("no window differs, of 8 rows")
 
 
 def test_a_state_is_verified_with_the_outputs_of_its_units(tmp_path: Path) -> None:
     _write_days(tmp_path, 1, 2)
     run = ("run", "-q", *SPENT, "--schema", "dt:string", "--state", "state", "--keep", "2")
-    assert wincli_here(*run, *span(1, 2), "in", "out", cwd=tmp_path).code == 0
-    ran = wincli_here("verify", "state", cwd=tmp_path)
-    assert ran.code == 0, ran.out
-    assert "2 results" in ran.out
-    assert "2 window states" in ran.out
+    done(tmp_path, *run, *span(1, 2), "in", "out")
+    out = done(tmp_path, "verify", "state").out
+    assert "2 results" in out
+    assert "2 window states" in out
     part = next((tmp_path / "out" / f"dt={day(2)}").glob("part-*"))
     content = part.read_bytes()
     part.write_bytes(_flipped(content, Random(1)))
-    ran = wincli_here("verify", "state", cwd=tmp_path)
-    assert ran.code == 4
-    assert f"out/dt={day(2)}/{part.name}: its checksum is" in ran.out
+    assert f"out/dt={day(2)}/{part.name}: its checksum is" in done(tmp_path, "verify", "state", code=4).out
     part.write_bytes(content)
     file = next((tmp_path / "state" / day(1)).glob("*/*.parquet"))
     file.write_bytes(_flipped(file.read_bytes(), Random(2)))
-    ran = wincli_here("verify", "state", cwd=tmp_path)
-    assert ran.code == 4
-    assert "its checksum is" in ran.out
+    assert "its checksum is" in done(tmp_path, "verify", "state", code=4).out
 
 
 REJECTED = [*ROWS, (5, "", 3)]
@@ -207,7 +192,7 @@ def test_every_flipped_bit_of_a_part_and_of_rejects_is_found(tmp_path: Path, for
     assert any("rejects-" in name for name in names)
     for name in names:
         _assert_every_flip_is_found(tmp_path / "out", name, str(tmp_path / "out"))
-    assert wincli_here("verify", "out", cwd=tmp_path).code == 0
+    done(tmp_path, "verify", "out")
 
 
 @pytest.mark.parametrize("format", ["csv", "orc"])
@@ -216,8 +201,7 @@ def test_parts_that_a_stage_wrote_in_another_format_have_checksums(tmp_path: Pat
     first = f"{{name: hours, window: time(1h), key: user, agg: [spent=sum(n)], output: first, output_format: {format}}}"
     last = "{name: pairs, window: count(2), key: user, agg: [sum(spent)]}"
     (tmp_path / "job.yaml").write_text(f"input: in.csv\noutput: last\nstages: [{first}, {last}]\n")
-    ran = wincli_here("run", "-q", "job.yaml", cwd=tmp_path)
-    assert ran.code == 0, ran.err
+    done(tmp_path, "run", "-q", "job.yaml")
     _assert_every_flip_is_found(tmp_path / "first", f"part-00000.{format}", str(tmp_path / "first"))
     _assert_every_flip_is_found(tmp_path / "last", "part-00000.parquet", str(tmp_path / "last"))
 
@@ -255,6 +239,5 @@ def test_a_column_name_of_a_damaged_file_that_is_no_text_is_an_error_with_the_fi
     _run(tmp_path, "out", ROWS)
     content = (tmp_path / "out" / "part-00000.parquet").read_bytes()
     (tmp_path / "log.parquet").write_bytes(content.replace(b"closed_by", b"c\xe4osed_by"))
-    ran = wincli_here("run", "-q", "--window", "count(2)", "log.parquet", "next", cwd=tmp_path)
-    assert ran.code == 3
+    ran = done(tmp_path, "run", "-q", "--window", "count(2)", "log.parquet", "next", code=3)
     assert "log.parquet cannot be read" in ran.err
