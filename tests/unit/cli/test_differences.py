@@ -114,7 +114,8 @@ def test_numbers_within_the_tolerance_are_equal(tolerance: float, differ: int) -
     assert sum(tally_of(changes).total for changes in _found(a, b, 1000, 0, tolerance)) == differ
 
 
-def test_null_and_nan_are_within_no_tolerance_of_a_number() -> None:
-    rows = [[("a", 0, None, math.nan, "x")], [("a", 0, 0, 0.0, "x")]]
-    (changes,) = _found(*rows, 1000, 0, tolerance=1e9)
-    assert tally_of(changes).windows == {"n": 1, "x": 1}
+def test_null_nan_and_infinity_are_within_no_tolerance_of_a_number() -> None:
+    a = [("a", 0, None, math.nan, "x"), ("a", 1, 0, math.inf, "x"), ("a", 2, 0, 1.0, "x")]
+    b = [("a", 0, 0, 0.0, "x"), ("a", 1, 0, 1.0, "x"), ("a", 2, 0, -math.inf, "x")]
+    (changes,) = _found(a, b, 1000, 0, tolerance=1e9)
+    assert tally_of(changes).windows == {"n": 1, "x": 3}
