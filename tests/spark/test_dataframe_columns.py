@@ -84,7 +84,7 @@ def test_order_columns_have_any_type_that_has_an_order(spark: SparkSession, kind
     check(spark, columns, "count(3)", key=key, order_by="t", aggregates=CALLS)
 
 
-@pytest.mark.parametrize("kind", VALUES)
+@pytest.mark.parametrize("kind", sample(VALUES, "struct<a:int,b:array<string>>", "decimal(38,2)"))
 def test_rows_have_values_of_any_type(spark: SparkSession, kind: str) -> None:
     columns = {"k": ("string", ["a", "b"]), "t": ("bigint", NUMBERS), "v": (kind, VALUES[kind])}
     check(spark, columns, "count(3)", key="k", order_by="t", aggregates={"n": "count()", "v": "collect(v)"})
@@ -105,7 +105,7 @@ def test_a_column_of_void_is_a_column_without_values(spark: SparkSession, window
     check(spark, columns, window, rejected="drop", **WITHOUT_TYPE[window])
 
 
-@pytest.mark.parametrize("name", sample(NAMES, "a.b", "A`b", "__code"))
+@pytest.mark.parametrize("name", sample(NAMES, "A`b", "__code"))
 def test_columns_have_any_name(spark: SparkSession, name: str) -> None:
     quoted = '"' + name.replace('"', '""') + '"'
     t, k = ("bigint", NUMBERS), ("string", ["a", "b"])

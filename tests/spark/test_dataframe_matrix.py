@@ -56,10 +56,14 @@ MORE: dict[str, dict[str, Any]] = {
     "timeInterval, intervalDuration(600), creationPeriod(200), discardAge(500)": {"event_time": "t"},
     "time(600), partitioned, partitionAge(1200)": {"key": "k", "emit_evicted": True},
 }
+UNKEYED = {"time(600)", "punct()", "when(x > 0.9) or count(20)"}
 CASES = [
-    pytest.param(window, keyed, id=f"{window}-{'keyed' if keyed else 'unkeyed'}", marks=marks)
-    for windows, marks in ((SAMPLE, ()), (MORE, pytest.mark.nightly))
-    for window, own in windows.items()
+    pytest.param(
+        *(window, keyed),
+        id=f"{window}-{'keyed' if keyed else 'unkeyed'}",
+        marks=() if window in SAMPLE and (keyed or window in UNKEYED) else pytest.mark.nightly,
+    )
+    for window, own in {**SAMPLE, **MORE}.items()
     for keyed in ([True] if "key" in own else [True, False])
 ]
 

@@ -32,8 +32,9 @@ def ticks() -> pa.Table:
     })  # fmt: skip
 
 
-@pytest.mark.parametrize("key", ["k", ()])
-@pytest.mark.parametrize("window", ["time(100)", "count(7)", "sliding, time(300), time(50)"])
+@pytest.mark.parametrize(
+    ("window", "key"), [("time(100)", "k"), ("count(7)", ()), ("sliding, time(300), time(50)", "k")]
+)
 def test_an_operator_gets_the_panes_of_the_table(spark: SparkSession, ticks: pa.Table, window: str, key: str) -> None:
     options: dict[str, Any] = {"key": key, "order_by": "t", "operator": MOVES}
     df = spark.createDataFrame(ticks.to_pylist()).orderBy(functions.rand(1))
