@@ -65,7 +65,7 @@ def test_a_kind_by_bytes_is_the_kind_that_arrow_infers(value: str, quoted: bool)
         (STAMP, ["2024-01-01 23:59:59.999999"]),
         (ZONED, ["2024-01-01T00:00:00Z"]),
         (TEXT, ["u00253", "é", '"say ""hi"""']),
-        (UNSURE, ["9" * 19, "1e999", "2023-02-29", '"1"2', " 1", "0x1F"]),
+        (UNSURE, ["9" * 19, "1e999", "2023-02-29", "2024-01-01 23:59:59.1234567", '"1"2', " 1", "0x1F"]),
     ],
 )
 def test_common_values_have_their_kind_at_once(kind: int, values: list[str]) -> None:
