@@ -149,23 +149,6 @@ def test_known_types_come_first_and_columns_that_only_they_have_come_last() -> N
     assert places == {"at": "the state", "y": "the state", "x": "1", "new": "1", "gone": "the state"}
 
 
-FILES = [
-    ("in/1.csv", pa.schema([("n", pa.null())])),
-    ("in/2.csv", pa.schema([("n", pa.int64())])),
-    ("in/3.csv", pa.schema([("n", pa.string())])),
-]
-
-
-def test_a_clash_names_both_files_the_column_the_types_and_the_entry_that_settles_it() -> None:
-    with pytest.raises(InputError) as caught:
-        unify(FILES, {}, is_text=True)
-    assert str(caught.value) == (
-        "column 'n' is int64 in in/2.csv and string in in/3.csv; "
-        "read it as one type with --schema 'n:string', or cast it in one of them"
-    )
-    assert unify(FILES, {"n": pa.string()})[0] == pa.schema([("n", pa.string())])
-
-
 @pytest.mark.parametrize(
     ("a", "b", "is_text", "entry"),
     [
