@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -77,40 +78,24 @@ Examples:
 Nothing is written, and Spark is started for --effect alone. Exit codes are those of the run, as far as it is foreseen.
 """
 
-_PLAN = "Plan"
+_option = partial(typer.Option, rich_help_panel="Plan", show_default=False)
 
 
 @arguments.with_options
 def plan(
     paths: arguments.Paths = None,
     *,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object, for machines.", rich_help_panel=_PLAN)
-    ] = False,
+    as_json: Annotated[bool, _option("--json", help="One JSON object, for machines.")] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option(
+        _option(
             "--only",
             metavar="COL=VALUE",
             help="Draw the windows of this key (repeatable). Default: those with the most rows.",
-            rich_help_panel=_PLAN,
-            show_default=False,
         ),
     ] = None,
-    rows: Annotated[
-        int,
-        typer.Option(
-            "--rows",
-            metavar="N",
-            help="Draw so many rows; 0: none. Default: 40.",
-            rich_help_panel=_PLAN,
-            show_default=False,
-        ),
-    ] = 40,
-    effect: Annotated[
-        bool,
-        typer.Option("--effect", help="Compute a range in a scratch folder; say what changes.", rich_help_panel=_PLAN),
-    ] = False,
+    rows: Annotated[int, _option("--rows", metavar="N", help="Draw so many rows; 0: none. Default: 40.")] = 40,
+    effect: Annotated[bool, _option("--effect", help="Compute a range in a scratch folder; say what changes.")] = False,
     var: arguments.Variables = None,
     quiet: arguments.Quiet = False,
     verbose: arguments.Verbose = 0,
