@@ -57,7 +57,6 @@ class EarlierUnits:
             record = None if record.previous is None else self.state.record(record.previous)
 
     def position(self, record: UnitRecord) -> pa.Table | None:
-        """Return the order values of the last row up to the end of a unit, one row; None where that is not known."""
         if not self.state.has_data(record.label):
             return None
         return self.state.stage(record.label, record.stages[0].name).read_table(_POSITION)
@@ -128,9 +127,7 @@ def _row_ahead(staged: StagedJob, run: StageRun, earlier: EarlierUnits | None, e
                 unit = record
             names = plan.order.columns
             value = ", ".join(f"{name} {last[name][0]}" for name in names)
-            return _Ahead(
-                unit, value, _place_in_unit(staged.plan.job, unit, _Sought(names, partial(_is_at, last)), executor)
-            )
+            return _Ahead(unit, value, _place_in_unit(staged.plan.job, unit, names, partial(_is_at, last), executor))
     return None
 
 
@@ -150,38 +147,32 @@ def _behind_watermark(
         unit, last = record, before
     if last is None:
         return None
-    sought = _Sought((name,), partial(_announces, plan, last))
-    value = f"{name} {_event_time(run.stage.schema.field(name).type, last)}"
-    place = _place(own, job, sought, executor) if unit is None else _place_in_unit(job, unit, sought, executor)
-    return _Ahead(unit, value, place)
+    sought, kind = partial(_announces, plan, last), run.stage.schema.field(name).type
+    value = f"{name} {clock_values(last, kind)[0] if pa.types.is_temporal(kind) else last}"
+    if unit is None:
+        return _Ahead(unit, value, _place(own, job, (name,), sought, executor))
+    return _Ahead(unit, value, _place_in_unit(job, unit, (name,), sought, executor))
 
 
-@dataclass(frozen=True, slots=True)
-class _Sought:
-    """Rows that are sought.
-
-    ``names``: the columns that decide.
-    ``are_these``: which of some rows are these, bool (n,).
-    """
-
-    names: Sequence[str]
-    are_these: Callable[[pa.RecordBatch], Mask]
+RowsSought = Callable[[pa.RecordBatch], Mask]
+"""Says which of some rows are sought, bool (n,)."""
 
 
-def _place_in_unit(job: Job, unit: UnitRecord, sought: _Sought, executor: Executor) -> str | None:
+def _place_in_unit(
+    job: Job, unit: UnitRecord, names: Sequence[str], sought: RowsSought, executor: Executor
+) -> str | None:
     """Return file and line of the first such row of a unit; None where its files do not have it any more."""
-    try:
+    with suppress(WincliError):
         source = open_source([file.path for file in unit.inputs], read_options(job), executor)
-        return _place(source, job, sought, executor)
-    except WincliError:
-        return None
+        return _place(source, job, names, sought, executor)
+    return None
 
 
-def _place(source: FileSource, job: Job, sought: _Sought, executor: Executor) -> str | None:
-    if not all(_has(job, source, name) for name in sought.names):
+def _place(source: FileSource, job: Job, names: Sequence[str], sought: RowsSought, executor: Executor) -> str | None:
+    if not all(_has(job, source, name) for name in names):
         return None
-    found = executor.map("late rows", partial(_first, source, row_expressions(job), sought), source.splits)
-    return next((place for place in found if place is not None), None)
+    first = partial(_first, source, row_expressions(job), names, sought)
+    return next((place for place in executor.map("late rows", first, source.splits) if place is not None), None)
 
 
 def _has(job: Job, source: FileSource, name: str) -> bool:
@@ -198,9 +189,11 @@ def _rows(
     return rows.filter(pa.array(batch.kept)), pos[batch.kept]
 
 
-def _first(source: FileSource, expressions: RowExpressions, sought: _Sought, split: Split) -> str | None:
-    rows, pos = _rows(source, expressions, sought.names, split)
-    found = np.flatnonzero(sought.are_these(rows))[:1]
+def _first(
+    source: FileSource, expressions: RowExpressions, names: Sequence[str], sought: RowsSought, split: Split
+) -> str | None:
+    rows, pos = _rows(source, expressions, names, split)
+    found = np.flatnonzero(sought(rows))[:1]
     if not len(found):
         return None
     return f"{source.files[split.file].path}:{int(source.line_numbers(split, pos[found])[0])}"
@@ -223,9 +216,8 @@ def _announces(plan: Plan, reading: ClockValue, rows: pa.RecordBatch) -> Mask:
     return flags
 
 
-def _event_time(kind: pa.DataType, reading: ClockValue) -> str:
-    """Return a reading as text: where the column has ticks, it is an event time."""
-    if pa.types.is_temporal(kind):
-        width = pa.int32() if kind.bit_width == 32 else pa.int64()
-        return str(pa.array([reading], width).cast(kind)[0])
-    return str(reading)
+def clock_values(reading: ClockValue, dtype: pa.DataType) -> pa.Array:
+    """Return a reading of a clock as a value of a column, (1,): where that has ticks, it is so many."""
+    if not pa.types.is_temporal(dtype):
+        return pa.array([reading]).cast(dtype)
+    return pa.array([reading], pa.int32() if dtype.bit_width == 32 else pa.int64()).cast(dtype)

@@ -25,6 +25,7 @@ from ..console.messages import Messages
 from ..console.row_account import WORDS
 from .context import ExpectationOutcome, RunContext, StageRun
 from .job_plan import JobPlan, number_schema, table_files
+from .mostly_late import clock_values
 from .request import stage_prefix, with_stage_keys
 from .stage_plans import StagePlan
 
@@ -201,8 +202,8 @@ def numbers_of(stage_runs: Sequence[StageRun], now: float) -> pa.Table:
         "windows": last.windows - last.counts.panes_hidden,
         "panes_hidden": counts.panes_hidden,
         "held": counts.held,
-        "first_at": _value(low, schema.field("first_at").type),
-        "last_at": _value(high, schema.field("last_at").type),
+        "first_at": None if low is None else clock_values(low, schema.field("first_at").type),
+        "last_at": None if high is None else clock_values(high, schema.field("last_at").type),
         "seconds_since_last": None if high is None else now - epoch_seconds(high, schema.field("last_at").type),
         "rejected_share": rejected / rows if rows else 0.0,
         "late_share": late / rows if rows else 0.0,
@@ -244,14 +245,6 @@ def _outcomes(plan: JobPlan, stage_runs: Sequence[StageRun]) -> Iterator[Expecta
 
 def _words(outcome: ExpectationOutcome) -> str:
     return f"the expectation {outcome.expect} does not hold: {outcome.words}"
-
-
-def _value(number: float | None, dtype: pa.DataType) -> pa.Array:
-    if number is None:
-        return pa.nulls(1, dtype)
-    if not pa.types.is_temporal(dtype):
-        return pa.array([number]).cast(dtype)
-    return pa.array([number], pa.int32() if dtype.bit_width == 32 else pa.int64()).cast(dtype)
 
 
 # The note on a window that needs more memory than the size of slices grants a task.
