@@ -134,8 +134,9 @@ def effect_of(job: Job, context: RunContext, head: int | None = 20) -> Effect:
         else:
             with open_state(scratch.state, owner(), paths_of(job)) as state:
                 keep = job.kept(len(in_range), sum(state.has_data(record.label) for record in state.records))
-                backfill = IncrementalBackfill(scratch, silent, paths, state, in_range, keep)
-                outcome = run_backfill(backfill.steps(), backfill.run, silent.messages.note)
+                backfill = IncrementalBackfill(scratch, state, in_range, silent, paths, keep)
+                steps = backfill.steps(partial(find_input, paths))
+                outcome = run_backfill(steps, backfill.run, silent.messages.note)
         ran = [unit_at(record.ordinal, job.unit) for record in outcome.done]
         for unit, record in zip(ran, outcome.done, strict=True):
             found = find_input(paths, unit)

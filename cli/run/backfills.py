@@ -87,7 +87,7 @@ _MOST = 31
 
 def plain_steps(job: Job, input_paths: InputPaths, units: Sequence[Unit]) -> UnitRange:
     """Return a range without a state: no unit depends on another, and a unit whose result is lost has no record."""
-    records = finished_records(job, input_paths, units)
+    records = [record for unit in units if (record := finished_record(job, input_paths, unit)) is not None]
     return UnitRange(units, job.unit, records, partial(find_input, input_paths), redo=job.redo)
 
 
@@ -131,11 +131,6 @@ def earlier_jobs(job: Job, input_paths: InputPaths, unit: Unit) -> Iterator[Job]
             found += 1
         if found == _MOST:
             return
-
-
-def finished_records(job: Job, input_paths: InputPaths, units: Sequence[Unit]) -> list[UnitRecord]:
-    """Return the records of those units that the job has finished without a state."""
-    return [record for unit in units if (record := finished_record(job, input_paths, unit)) is not None]
 
 
 def finished_record(job: Job, input_paths: InputPaths, unit: Unit) -> UnitRecord | None:
@@ -189,10 +184,11 @@ class RangeOnState:
             return starts_from(record, before) and has_current_late_rows(self.state, record)
 
         chain = StateChain(self.state.has_data, starts_from_now, self.state.forgotten)
-        return UnitRange(self.units, job.unit, self.state.records, find, self._why_rerun, chain, job.redo)
 
-    def _why_rerun(self, record: UnitRecord) -> RerunReason | None:
-        return why_rerun(record, recorded(self.job), self._is_last(record), self._is_newest(record))
+        def why(record: UnitRecord) -> RerunReason | None:
+            return why_rerun(record, recorded(job), self._is_last(record), self._is_newest(record))
+
+        return UnitRange(self.units, job.unit, self.state.records, find, why, chain, job.redo)
 
     def own_job(self, job: Job, unit: Unit) -> Job:
         """Return the job of a unit as it runs now: a unit that is done is replaced, and ends as it did, or anew."""
@@ -215,36 +211,23 @@ class RangeOnState:
 
 
 @dataclass(frozen=True, slots=True)
-class IncrementalBackfill:
-    """The units of a range on a state, as they are run.
+class IncrementalBackfill(RangeOnState):
+    """The units of a range on a state that is open and locked, as they are run.
 
-    ``job``: the job of the range.
     ``context``: the context of the command.
     ``input_paths``: where the inputs of units are.
-    ``state``: the state, which is open and locked.
-    ``units``: the units of the range, at least one.
     ``keep``: how many units keep their window state.
     """
 
-    job: Job
+    state: State
     context: RunContext
     input_paths: InputPaths
-    state: State
-    units: Sequence[Unit]
     keep: int
-
-    @property
-    def range(self) -> RangeOnState:
-        return RangeOnState(self.job, self.state, self.units)
-
-    def steps(self) -> UnitRange:
-        """Return the range. Raises `ConfigError` where units of it were done by another job."""
-        return self.range.steps(partial(find_input, self.input_paths))
 
     def run(self, step: UnitStep) -> Iterator[UnitRecord]:
         job = unit_job(self.job, self.input_paths, step.unit, step.input)
         late = LateBackfill(self.state, self.context, self.keep, self._job_of)
-        for _, record in run_unit(late, job, self.range.own_job(job, step.unit), step.unit, step.previous):
+        for _, record in run_unit(late, job, self.own_job(job, step.unit), step.unit, step.previous):
             report_unit(record, self.context.messages)
             yield record
 

@@ -36,12 +36,12 @@ from .job_plan import refuse_state_overlap
 from .late_rows import LateBackfill, unit_of
 from .parallel_units import shared_context, why_one_by_one
 from .pipeline import PlainRun, run_job
-from .range_run import Kept, report_backfill, report_kept, report_rejected, run_backfill
+from .range_run import BackfillOutcome, Kept, report_backfill, report_kept, report_rejected, run_backfill
 from .reports import report_outcome
 from .request import read_options
 from .rerun import differences_of, rerun_job, rerun_of_finished, why_rerun
 from .steps import UnitStep
-from .unit_paths import InputPaths, UnitInput, find_input_paths, list_inputs
+from .unit_paths import InputPaths, UnitInput, find_input, find_input_paths, list_inputs
 from .units import note_of_unit, report_unit
 
 # What a run without a range has to do, by what was done before: everything, nothing, or its newest unit again.
@@ -133,18 +133,15 @@ def run_request(job: Job, context: RunContext, confirm: Confirm | None = None) -
         in_range = units(job.start, job.end, job.unit)
         input_paths = find_input_paths(job, in_range[0], job.unit)
         check = partial(confirm, job, context) if confirm and job.confirm_effect is not None else None
-        if job.state is None:
-            if check is not None:
-                check()
-            shared, runner = shared_context(context, job)
-            steps = plain_steps(job, input_paths, in_range)
-            remove_leftovers(job, input_paths, steps.records)
-            run = partial(run_plain_unit, job, shared, input_paths)
-            outcome = run_backfill(steps, run, partial(note_of_unit, shared), runner)
-            _pass_over(context, len(outcome.skipped), len(outcome.gaps))
-            report = partial(report_backfill, outcome, job.shown_output, False)
-            return partial(_report_backfill, job, context, bool(outcome.done), report)
-        return _run_on_state(job, job.state, input_paths, in_range, context, check)
+        if job.state is not None:
+            return _run_on_state(job, job.state, input_paths, in_range, context, check)
+        if check is not None:
+            check()
+        shared, runner = shared_context(context, job)
+        steps = plain_steps(job, input_paths, in_range)
+        remove_leftovers(job, input_paths, steps.records)
+        run = partial(run_plain_unit, job, shared, input_paths)
+        return _report_range(job, run_backfill(steps, run, partial(note_of_unit, shared), runner), context)
     return _run_alone(job, context) if job.state is None else _run_next(job, job.state, context)
 
 
@@ -202,17 +199,15 @@ def _run_on_state(
             context.messages.note(f"units run one after the other: {why_one_by_one(job)}")
         before = Kept.of(state)
         keep = job.kept(len(in_range), len(before.data))
-        backfill = IncrementalBackfill(job, context, input_paths, state, in_range, keep)
-        steps = backfill.steps()
+        backfill = IncrementalBackfill(job, state, in_range, context, input_paths, keep)
+        steps = backfill.steps(partial(find_input, input_paths))
         if check is not None:
             check()
         outcome = run_backfill(steps, backfill.run, partial(note_of_unit, context))
         report_kept(before, state, context.messages)
         if job.late == "redo":
             report_rejected(state.records, in_range, context.messages)
-    _pass_over(context, len(outcome.skipped), len(outcome.gaps))
-    report = partial(report_backfill, outcome, job.shown_output, True)
-    return partial(_report_backfill, job, context, bool(outcome.done), report)
+    return _report_range(job, outcome, context)
 
 
 def _pass_over(context: RunContext, skipped: int, gaps: int) -> None:
@@ -225,9 +220,15 @@ def _report_run(job: Job, stage_runs: Sequence[StageRun], context: RunContext, c
     return OK
 
 
-def _report_backfill(job: Job, context: RunContext, is_done: bool, report: Callable[..., None]) -> int:
-    report(time.perf_counter() - context.started, context.messages)
-    return OK if is_done else job.exit_code_noop
+def _report_range(job: Job, outcome: BackfillOutcome, context: RunContext) -> Finish:
+    _pass_over(context, len(outcome.skipped), len(outcome.gaps))
+
+    def finish() -> int:
+        seconds = time.perf_counter() - context.started
+        report_backfill(outcome, job.shown_output, job.state is not None, seconds, context.messages)
+        return OK if outcome.done else job.exit_code_noop
+
+    return finish
 
 
 def _nothing_to_do(job: Job, context: RunContext, why: str) -> int:
