@@ -37,18 +37,19 @@ class UnitInput:
 class InputPaths:
     """The input paths of a job with a range.
 
+    ``job``: the job.
     ``inputs``: each path with its partitions; None for a template with ``{date}``.
     ``name``: the NAME in the folders ``NAME=LABEL`` of outputs without ``{date}``.
-    ``skip_unreadable``: as in the job.
-    ``tables``: the name and the template of each enrichment whose path has ``{date}``.
-    ``version``: as in the job.
     """
 
+    job: Job
     inputs: tuple[tuple[str, Partitions | None], ...]
     name: str
-    skip_unreadable: bool
-    tables: tuple[tuple[str, str], ...] = ()
-    version: str | None = None
+
+    @property
+    def tables(self) -> tuple[tuple[str, str], ...]:
+        """The name and the template of each enrichment whose path has ``{date}``."""
+        return tuple((each.name, each.path) for each in self.job.enrichments if has_date(each.path))
 
 
 def find_input_paths(job: Job, first: Unit, kind: Kind) -> InputPaths:
@@ -56,13 +57,13 @@ def find_input_paths(job: Job, first: Unit, kind: Kind) -> InputPaths:
 
     Raises `ConfigError` where two units would have the same path, `InputError` where an input does not exist.
     """
-    tables = tuple((each.name, each.path) for each in job.enrichments if has_date(each.path))
-    for path in (*job.input, job.output, *(stage.output for stage in job.stages), *(path for _, path in tables)):
-        if path is not None and has_date(path):
+    outputs = (job.output, *(stage.output for stage in job.stages if stage.output))
+    for path in (*job.input, *outputs, *(each.path for each in job.enrichments)):
+        if has_date(path):
             check_template(plain_path(path), first, kind)
     inputs = tuple((path, _partitions(path, kind, job.skip_unreadable, job.table_version)) for path in job.input)
     name = next((found.name for _, found in inputs if found), "dt")
-    return InputPaths(inputs, name, job.skip_unreadable, tables, job.table_version)
+    return InputPaths(job, inputs, name)
 
 
 def _partitions(path: str, kind: Kind, skip_unreadable: bool, version: str | None) -> Partitions | None:
@@ -93,7 +94,7 @@ def find_input(input_paths: InputPaths, unit: Unit) -> UnitInput | None:
         else:
             folders = found.folders.get(unit.label, ())
             given.append((path, [(f"{path.rstrip('/')}/{folder}", path) for folder in folders]))
-    skip, version = input_paths.skip_unreadable, input_paths.version
+    skip, version = input_paths.job.skip_unreadable, input_paths.job.table_version
     files = {
         path: [file for below, base in paths for file in _list_files(below, base, skip, version)]
         for path, paths in given
