@@ -24,32 +24,6 @@ _TOOLS = {"gzip": "zcat", "zstd": "zstdcat", "bzip2": "bzcat"}
 
 
 @dataclass(slots=True)
-class _Spool:
-    """The file that stdin is read into.
-
-    ``format``: the format of what is read.
-    ``path``: where the file is.
-    ``nbytes``: how many bytes are there.
-    ``is_whole``: whether stdin has ended.
-    """
-
-    format: Format
-    path: Path
-    nbytes: int = 0
-    is_whole: bool = False
-
-    def take(self, data: bytes, most: float) -> None:
-        """Add what was read, and read on until stdin ends or has given more than ``most`` bytes. Raises `OSError`."""
-        with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:
-            while data:
-                self.nbytes += file.write(data)
-                if self.nbytes > most:
-                    return
-                data = os.read(0, _CHUNK)
-        self.is_whole = True
-
-
-@dataclass(slots=True)
 class Pipes:
     """The temporary files that replace stdin and stdout during a run.
 
@@ -61,14 +35,17 @@ class Pipes:
     folder: Path
     out: int | None
     format: Format
-    _spool: _Spool | None = field(default=None, init=False)
+    _stdin: Stdin | None = field(default=None, init=False)
+    _nbytes: int = field(default=0, init=False)  # of stdin that are in its file
+    _is_whole: bool = field(default=False, init=False)  # stdin has ended
 
     def is_all_within(self, most: int, job: Job, note: Callable[[str], None]) -> bool:
         """Whether stdin, which the job reads, ends after ``most`` bytes at most; wait for its end, or for more bytes.
 
         Raises as `filled` does.
         """
-        return self._read(job, note, most).is_whole
+        self._read(job, note, most)
+        return self._is_whole
 
     def filled(self, job: Job, note: Callable[[str], None]) -> Job:
         """Return the job with stdin and stdout replaced by files; wait for the end of stdin where the job reads it.
@@ -77,15 +54,12 @@ class Pipes:
         """
         if self.out is not None:
             job = job.at(stdout=str(self.folder / "out"))
-        if PIPE not in job.input:
-            return job
-        spool = self._read(job, note, inf)
-        return job.at(stdin=Stdin(str(spool.path), spool.format))
+        return job.at(stdin=self._read(job, note, inf)) if PIPE in job.input else job
 
-    def _read(self, job: Job, note: Callable[[str], None], most: float) -> _Spool:
+    def _read(self, job: Job, note: Callable[[str], None], most: float) -> Stdin:
         requested = job.input_format
         try:
-            if self._spool is None:
+            if self._stdin is None:
                 if os.isatty(0):
                     note("rows are read from the terminal; end them with Ctrl-D")
                 first = os.read(0, _CHUNK)
@@ -99,14 +73,24 @@ class Pipes:
                         if first.startswith(mark):
                             raise InputError(f"stdin is compressed with {name}", f"pipe it through {_TOOLS[name]}")
                     note(f"stdin is read as {form}, by its first bytes; --input-format says otherwise")
-                self._spool = _Spool(form, self.folder / f"stdin.{form}")
-                self._spool.take(first, most)
-            elif not self._spool.is_whole:
-                self._spool.take(os.read(0, _CHUNK), most)
+                self._stdin = Stdin(str(self.folder / f"stdin.{form}"), form)
+                self._take(self._stdin, first, most)
+            elif not self._is_whole:
+                self._take(self._stdin, os.read(0, _CHUNK), most)
         except OSError as error:
             what = f"stdin cannot be read into {self.folder}: {reason(error)}"
             raise InputError(what, "see that it is open, or name a folder with more room in TMPDIR") from error
-        return self._spool
+        return self._stdin
+
+    def _take(self, stdin: Stdin, data: bytes, most: float) -> None:
+        """Add what was read to the file, and read on until stdin ends or has given more than ``most`` bytes."""
+        with os.fdopen(os.open(stdin.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:
+            while data:
+                self._nbytes += file.write(data)
+                if self._nbytes > most:
+                    return
+                data = os.read(0, _CHUNK)
+        self._is_whole = True
 
     def write(self) -> bool:
         """Write the result to stdout; return False where the reader has closed the pipe.
