@@ -42,7 +42,6 @@ class Lane:
         return None if self.values is None else int(self.values.sum())
 
     def halved(self) -> Lane:
-        """Return the lane with half as many bars: neighbours share one."""
         begins = np.arange(0, len(self.starts), 2)
         return replace(
             self,

@@ -97,7 +97,6 @@ class Messages:
             self._write("detail", shown(text), fields)
 
     def summary(self, text: str, **fields: Any) -> None:
-        """Write the closing summary."""
         if self.level >= 0:
             self._write("summary", shown(text), fields)
 
@@ -120,7 +119,6 @@ class Messages:
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     def java(self, line: str) -> None:
-        """Write a line of Java's output."""
         if self.as_json:
             self._write("java", shown(line), {})
         else:

@@ -59,7 +59,6 @@ class ExpectationOutcome:
     words: str
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as manifests and unit records have it."""
         return {"expect": self.expect, "on_fail": self.on_fail, "holds": self.holds, "saw": dict(self.saw)}
 
 

@@ -169,7 +169,6 @@ class Kept:
 
     @classmethod
     def of(cls, state: State) -> Kept:
-        """Return what a state holds now."""
         with_data = frozenset(record.label for record in state.records if state.has_data(record.label))
         return cls({record.label: record.run for record in state.records}, with_data)
 

@@ -54,7 +54,6 @@ class UnitStep:
 
     @property
     def input(self) -> UnitInput:
-        """The input of a unit that runs."""
         assert self.found is not None, "a unit without an input does not run"
         return self.found
 
@@ -118,7 +117,6 @@ class StateChain:
     forgotten: Callable[[], Container[str]] = tuple
 
     def is_kept(self, before: UnitRecord | None) -> bool:
-        """Whether a unit can begin from the state of the unit before it."""
         return before is None or self.has_data(before.label)
 
 
