@@ -213,6 +213,7 @@ VALUES: list[tuple[pa.Scalar, str, tuple[str, ...], tuple[str, ...]]] = [
     (pa.scalar(dt.date(2026, 11, 1)), "2026-11-01", (), ()),
     (pa.scalar(dt.time(10, 5)), "10:05:00", ("10:05",), ()),
     (pa.scalar(dt.timedelta(seconds=90, milliseconds=500)), "90.5s", ("90500ms",), ("1m",)),
+    (pa.scalar(dt.timedelta(seconds=90), pa.duration("s")), "90s", ("90000ms",), ("45s",)),
     (pa.scalar(2**63 - 1), "9223372036854775807", ("9_223_372_036_854_775_807",), ("9223372036854775806",)),
     (pa.scalar(0.1 + 0.2), "0.30000000000000004", ("0.3",), ("0.31",)),
     (pa.scalar(float("nan")), "nan", (".nan",), ("1",)),
