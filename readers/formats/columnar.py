@@ -15,12 +15,24 @@ import numpy as np
 import pyarrow as pa
 
 from ...windowing.errors import InputError
-from ...windowing.ports import Split
+from ...windowing.ports import Executor, Split
 from ...windowing.support.column_types import plain
 from ...windowing.support.value_table import share, value_table
 from ..files.file import Located
 from ..files.walk import ListedFile
-from .split_rows import ReadRequest, Reject, SplitPlan, SplitRows, converted, cut_plan, without_rows
+from ..options import ReadOptions
+from ..values.types import ColumnType
+from .split_rows import (
+    FormatReader,
+    PlanInput,
+    ReadRequest,
+    Reject,
+    SplitPlan,
+    SplitRows,
+    converted,
+    cut_plan,
+    without_rows,
+)
 
 _FIRST = 16  # files whose footers are read one by one
 _SLOW = 0.0005  # seconds for a footer: in memory it takes a tenth of this, in a store 20 times as much
@@ -41,6 +53,20 @@ class Footer:
     groups: tuple[tuple[int, int], ...]
 
 
+def plan_columnar(reader: FormatReader, read_footer: Callable[[Located], Footer]) -> PlanInput:
+    """Return the entry point of a columnar format. It reads all footers, and neither types nor tasks are needed.
+
+    It raises `InputError` naming the first file that is not complete, or has two columns of one name.
+    """
+
+    def plan_input(
+        files: Sequence[ListedFile], options: ReadOptions, _given: Mapping[str, ColumnType], _executor: Executor
+    ) -> tuple[FormatReader, SplitPlan]:
+        return reader, plan_footers(files, options.split_bytes, read_footer, options.limit)
+
+    return plan_input
+
+
 def plan_footers(
     files: Sequence[ListedFile], split_bytes: int, read_footer: Callable[[Located], Footer], limit: int | None = None
 ) -> SplitPlan:
@@ -48,44 +74,32 @@ def plan_footers(
 
     ``limit``: how many rows are read, and so many footers; None: all. Raises what ``read_footer`` does.
     """
-    if limit is not None:
-        return _plan_first(files, split_bytes, limit, read_footer)
     schemas: list[pa.Schema] = []
     shared: dict[pa.Schema, pa.Schema] = {}
+    is_cut, ends_file = False, True
+    footers = _footers(files, read_footer) if limit is None else (read_footer(file.place) for file in files)
 
     def splits() -> Iterator[Split]:
+        nonlocal is_cut, ends_file
         index = base = 0
-        for file, footer in enumerate(_footers(files, read_footer)):
+        for file, footer in enumerate(footers):
+            groups = footer.groups
+            is_cut = limit is not None and base + sum(rows for rows, _ in groups) > limit
+            if is_cut and base == limit:
+                return
+            if limit is not None and is_cut:
+                befores = accumulate((rows for rows, _ in groups), initial=base)
+                groups = tuple(group for group, before in zip(groups, befores, strict=False) if before < limit)
+                ends_file = False
             schemas.append(shared.setdefault(footer.schema, footer.schema))
-            for split in _splits(footer, file, index, base, split_bytes):
+            for split in _splits(groups, file, index, base, split_bytes):
                 yield split
                 index, base = split.index + 1, split.base + split.rows
+            if is_cut:
+                return
 
-    return SplitPlan(value_table(Split, splits()), share(schemas))
-
-
-def _plan_first(
-    files: Sequence[ListedFile], split_bytes: int, rows: int, read_footer: Callable[[Located], Footer]
-) -> SplitPlan:
-    schemas: list[pa.Schema] = []
-    splits: list[Split] = []
-    left, is_cut, ends_file = rows, False, True
-    for file, place in enumerate(each.place for each in files):
-        footer = read_footer(place)
-        total = sum(count for count, _ in footer.groups)
-        is_cut = total > left
-        if is_cut and not left:
-            break
-        ends_file = not is_cut
-        befores = accumulate((count for count, _ in footer.groups), initial=0)
-        groups = tuple(group for group, before in zip(footer.groups, befores, strict=False) if before < left)
-        schemas.append(footer.schema)
-        splits += _splits(replace(footer, groups=groups), file, len(splits), rows - left, split_bytes)
-        left -= min(total, left)
-        if is_cut:
-            break
-    plan = SplitPlan(value_table(Split, splits), share(schemas))
-    return cut_plan(plan, rows, ends_file=ends_file) if is_cut else plan
+    plan = SplitPlan(value_table(Split, splits()), share(schemas))
+    return plan if limit is None or not is_cut else cut_plan(plan, limit, ends_file=ends_file)
 
 
 def _footers(files: Sequence[ListedFile], read_footer: Callable[[Located], Footer]) -> Iterator[Footer]:
@@ -108,27 +122,26 @@ def _footers(files: Sequence[ListedFile], read_footer: Callable[[Located], Foote
             yield from chain.from_iterable(read)
 
 
-def _splits(footer: Footer, file: int, index: int, base: int, split_bytes: int) -> list[Split]:
+def _splits(groups: Sequence[tuple[int, int]], file: int, index: int, base: int, split_bytes: int) -> Iterator[Split]:
     """Divide one file: adjacent row groups form one split as long as that has at most ``split_bytes``.
 
     ``index``: of the first split among all files. ``base``: the arrival position of the file's first row.
     """
     runs: list[list[int]] = []
     size = 0
-    for group, (_, nbytes) in enumerate(footer.groups):
+    for group, (_, nbytes) in enumerate(groups):
         if not runs or size + nbytes > split_bytes:
             runs.append([])
             size = 0
         runs[-1].append(group)
         size += nbytes
-    first, splits = 0, []
+    first = 0
     for at, run in enumerate(runs or [[]]):
-        rows = sum(footer.groups[group][0] for group in run)
-        nbytes = sum(footer.groups[group][1] for group in run)
+        rows = sum(groups[group][0] for group in run)
+        nbytes = sum(groups[group][1] for group in run)
         is_last = at + 1 >= len(runs)
-        splits.append(Split(index + at, file, base + first, rows, nbytes, is_last, (first, *run)))
+        yield Split(index + at, file, base + first, rows, nbytes, is_last, (first, *run))
         first += rows
-    return splits
 
 
 def check_names(place: Located, names: Sequence[str]) -> None:

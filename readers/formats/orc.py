@@ -8,7 +8,7 @@ A timestamp without zone is the wall clock of the writer, whatever its zone was;
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, ClassVar, TypeAlias
@@ -18,13 +18,10 @@ import pyarrow as pa
 from pyarrow import orc
 
 from ...windowing.errors import InputError
-from ...windowing.ports import Executor, Split
+from ...windowing.ports import Split
 from ..files.file import BadContentError, Located, input_errors
-from ..files.walk import ListedFile
-from ..options import ReadOptions
-from ..values.types import ColumnType
-from .columnar import Footer, check_counts, check_names, divide, plain_schema, plan_footers, typed_rows
-from .split_rows import FormatReader, ReadRequest, SplitPlan, SplitRows
+from .columnar import Footer, check_counts, check_names, divide, plain_schema, plan_columnar, typed_rows
+from .split_rows import FormatReader, ReadRequest, SplitRows
 
 _Message: TypeAlias = "dict[int, list[int | bytes]]"
 """The fields of a message by number: integers, or the bytes of texts and of messages inside."""
@@ -39,19 +36,6 @@ _TIMES_IN_UTC, _TIMES = (3, 4), (1, 2)  # least and greatest, in milliseconds; o
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 4, 6: 8, 7: 4, 8: 4, 9: 8, 10: 4, 11: 4, 14: 16, 15: 4, 16: 4, 17: 4, 18: 8}
 """The bytes of a value in memory, without those of its text, by kind of type."""
 _FARTHEST = (2**63 - 1) // 10**6  # milliseconds from 1970 that a timestamp in nanoseconds reaches
-
-
-def plan_input(
-    files: Sequence[ListedFile],
-    options: ReadOptions,
-    given: Mapping[str, ColumnType],  # noqa: ARG001 - files hold their types
-    executor: Executor,  # noqa: ARG001 - footers are read here
-) -> tuple[OrcReader, SplitPlan]:
-    """Read all footers and divide the files into splits.
-
-    Raises `InputError` naming the first file that is not complete ORC, or has two columns of one name or a union.
-    """
-    return OrcReader(), plan_footers(files, options.split_bytes, _footer, options.limit)
 
 
 def column_names(file: IO[bytes]) -> list[str]:
@@ -113,6 +97,10 @@ def _footer(place: Located) -> Footer:
             told["its statistics count"] = _number(whole[0], _VALUES)
         check_counts(place, told)
         return Footer(plain_schema(file.schema), groups)
+
+
+plan_input = plan_columnar(OrcReader(), _footer)
+"""The `PlanInput` of ORC: raises `InputError` also for a file with a column of a union type."""
 
 
 def _groups(tail: _Message) -> Iterator[tuple[int, int]]:

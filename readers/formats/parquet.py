@@ -13,22 +13,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...windowing.errors import InputError
-from ...windowing.ports import ColumnRange, Condition, Executor, Split
+from ...windowing.ports import ColumnRange, Condition, Split
 from ..files.file import Located, input_errors
-from ..files.walk import ListedFile
-from ..options import ReadOptions
-from ..values.types import ColumnType
 from .columnar import (
     Footer,
     check_counts,
     check_names,
     divide,
     plain_schema,
-    plan_footers,
+    plan_columnar,
     runs_of,
     typed_rows,
 )
-from .split_rows import FormatReader, ReadRequest, SplitPlan, SplitRows
+from .split_rows import FormatReader, ReadRequest, SplitRows
 
 # The columns of a Parquet file of a table that knows columns by field ids: they may have other names in the file.
 
@@ -89,19 +86,6 @@ def _children(kind: pa.DataType) -> list[pa.Field]:
 
 
 _SHORT = 1 << 16  # bytes: a column of so few is read as a dictionary, whatever it holds
-
-
-def plan_input(
-    files: Sequence[ListedFile],
-    options: ReadOptions,
-    given: Mapping[str, ColumnType],  # noqa: ARG001 - files hold their types
-    executor: Executor,  # noqa: ARG001 - footers are read here
-) -> tuple[ParquetReader, SplitPlan]:
-    """Read all footers and divide the files into splits.
-
-    Raises `InputError` naming the first file that is not complete Parquet, or has two columns of one name.
-    """
-    return ParquetReader(), plan_footers(files, options.split_bytes, _footer, options.limit)
 
 
 def column_names(file: IO[bytes]) -> list[str]:
@@ -217,6 +201,10 @@ class ParquetReader(FormatReader):
             wanted = [not condition.is_never_true(_ranges(group, known)) for group in groups]
         parts = divide(split, [group.num_rows for group in groups])
         return runs_of([part for part, is_wanted in zip(parts, wanted, strict=False) if is_wanted])
+
+
+plan_input = plan_columnar(ParquetReader(), _footer)
+"""The `PlanInput` of Parquet."""
 
 
 def _ranges(group: pq.RowGroupMetaData, names: Sequence[str]) -> dict[str, ColumnRange]:
