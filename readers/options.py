@@ -16,23 +16,12 @@ from .values.time_formats import DIRECTIVES, SHORTHANDS, UNIX, FormatError, comp
 SchemaTypes = tuple[tuple[str, str], ...]
 
 TYPE_NAMES = {
-    "int": "int64",
-    "int64": "int64",
-    "long": "int64",
-    "int32": "int32",
-    "float": "float64",
-    "float64": "float64",
-    "double": "float64",
-    "bool": "bool",
-    "boolean": "bool",
-    "string": "string",
-    "date": "date",
-    "timestamp": "timestamp",
-    "timestamp_ns": "timestamp_ns",
-    "timestamptz": "timestamptz",
-    "timestamp[tz]": "timestamptz",
-    "decimal": "decimal",
-}
+    "int": "int64", "int64": "int64", "long": "int64", "int32": "int32",
+    "float": "float64", "float64": "float64", "double": "float64", "bool": "bool", "boolean": "bool",
+    "string": "string", "date": "date", "timestamp": "timestamp", "timestamp_ns": "timestamp_ns",
+    "timestamptz": "timestamptz", "timestamp[tz]": "timestamptz", "decimal": "decimal",
+}  # fmt: skip
+"""The names of types in a schema text, each with its canonical one."""
 _ELSEWHERE = {
     "datetime": "timestamp", "time": "timestamp", "varchar": "string", "text": "string", "str": "string",
     "integer": "int", "bigint": "int", "number": "float", "numeric": "decimal", "real": "float",

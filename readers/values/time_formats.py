@@ -7,23 +7,14 @@ from __future__ import annotations
 
 from typing import Final
 
-LITERAL: Final = 0  # argument: the byte that the text must have
-SPACE: Final = 1  # any run of blanks, also an empty one
-YEAR: Final = 2
-YEAR2: Final = 3
-MONTH: Final = 4
-DAY: Final = 5
-HOUR: Final = 6
-HOUR12: Final = 7
-MINUTE: Final = 8
-SECOND: Final = 9
-FRACTION: Final = 10
-ZONE: Final = 11
-MONTH_NAME: Final = 12
-DAY_NAME: Final = 13
-AM_PM: Final = 14
-DAY_OF_YEAR: Final = 15
-EPOCH: Final = 16
+(
+    LITERAL, SPACE, YEAR, YEAR2, MONTH, DAY, HOUR, HOUR12, MINUTE, SECOND, FRACTION, ZONE, MONTH_NAME, DAY_NAME, AM_PM,
+    DAY_OF_YEAR, EPOCH,
+) = range(17)  # fmt: skip
+"""The operations. The argument of `LITERAL` is the byte that the text must have; others have none (0).
+
+`SPACE` is any run of blanks, also an empty one.
+"""
 
 DIRECTIVES: Final = {
     "Y": YEAR,

@@ -108,15 +108,12 @@ class Checked:
         return self._file.write(data)
 
     def tell(self) -> int:
-        """Return the number of bytes written so far."""
         return self.nbytes
 
     def flush(self) -> None:
-        """Flush the file beneath."""
         self._file.flush()
 
     def close(self) -> None:
-        """Mark this object as closed. The file beneath stays open for the code that opened it."""
         self.closed = True
 
 
