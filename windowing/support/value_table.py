@@ -6,7 +6,7 @@ and a task unpickles all of them. As columns they take the bytes of their texts 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from itertools import islice, pairwise
@@ -206,10 +206,14 @@ def _names(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))
 
 
-@cache
 def _kinds(kind: Any) -> tuple[Any, ...]:
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     return tuple(without_none(hints[name]) for name in _names(kind))
+
+
+@cache
+def _hints(kind: Hashable) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _values(column: Column, start: int, stop: int) -> Iterable[Any]:
