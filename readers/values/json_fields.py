@@ -170,6 +170,69 @@ def _keys(names: Sequence[str]) -> tuple[npt.NDArray[np.uint8], Int64s]:
     return np.frombuffer(b"".join(encoded), np.uint8), ends
 
 
+@inline
+def _is_blank(c: int) -> bool:
+    return c in (_SPACE, _TAB, _CR)
+
+
+@inline
+def _skip(data: npt.NDArray[np.uint8], i: int, end: int) -> int:
+    while i < end and _is_blank(data[i]):
+        i += 1
+    return i
+
+
+@inline
+def _string_end(data: npt.NDArray[np.uint8], i: int, end: int) -> int:
+    """Return where the quote stands that ends a text; -1 where there is none, an escape, or a control character."""
+    i = plain_end(data, i, data.size)
+    return i if i < end and data[i] == _QUOTE else -1
+
+
+@inline
+def _column(data: npt.NDArray[np.uint8], lo: int, hi: int, keys: npt.NDArray[np.uint8], ends: Int64s, near: int) -> int:
+    """Return the index of a key, or -1; lines have their columns in one order, so the search begins at ``near``."""
+    k = ends.size - 1
+    for turn in range(k):
+        at = near + turn if near + turn < k else near + turn - k
+        if ends[at + 1] - ends[at] != hi - lo:
+            continue
+        same = True
+        for i in range(hi - lo):
+            if data[lo + i] != keys[ends[at] + i]:
+                same = False
+                break
+        if same:
+            return at
+    return -1
+
+
+@inline
+def _kind(data: npt.NDArray[np.uint8], lo: int, hi: int, what: int) -> int:
+    """Return the kind of a value, of a text whether it is a time; `_ODD` where the grammar of JSON does not allow it.
+
+    A text has been checked before. A number has no zeros in front.
+    """
+    if what == STRING:
+        if hi - lo < _LEAST_TIME or not (_ZERO <= data[lo] <= _NINE or data[lo] <= _MINUS):
+            return TEXT
+        return kind_of_time(data, lo, hi)
+    if what == NUMBER:
+        digit = lo + 1 if data[lo] == _MINUS else lo
+        if digit + 1 < hi and data[digit] == _ZERO and _ZERO <= data[digit + 1] <= _NINE:
+            return _ODD
+        kind = kind_of_number(data, lo, hi)
+        return kind if kind != UNSURE else _ODD
+    word = b"true" if what == TRUE else b"null"
+    if what == FALSE:
+        word = b"alse"
+        lo += 1
+    for at in range(4):
+        if data[lo + at] != word[at]:
+            return _ODD
+    return 0 if what == NULL else BOOL
+
+
 @kernel
 def _scan(  # noqa: PLR0911, PLR0912, PLR0915 - one state machine
     data: npt.NDArray[np.uint8],
@@ -306,69 +369,6 @@ def _count_names(data: npt.NDArray[np.uint8], seen: npt.NDArray[np.uint64]) -> i
             if 2 * count >= seen.size:
                 break
     return count
-
-
-@inline
-def _is_blank(c: int) -> bool:
-    return c in (_SPACE, _TAB, _CR)
-
-
-@inline
-def _skip(data: npt.NDArray[np.uint8], i: int, end: int) -> int:
-    while i < end and _is_blank(data[i]):
-        i += 1
-    return i
-
-
-@inline
-def _string_end(data: npt.NDArray[np.uint8], i: int, end: int) -> int:
-    """Return where the quote stands that ends a text; -1 where there is none, an escape, or a control character."""
-    i = plain_end(data, i, data.size)
-    return i if i < end and data[i] == _QUOTE else -1
-
-
-@inline
-def _column(data: npt.NDArray[np.uint8], lo: int, hi: int, keys: npt.NDArray[np.uint8], ends: Int64s, near: int) -> int:
-    """Return the index of a key, or -1; lines have their columns in one order, so the search begins at ``near``."""
-    k = ends.size - 1
-    for turn in range(k):
-        at = near + turn if near + turn < k else near + turn - k
-        if ends[at + 1] - ends[at] != hi - lo:
-            continue
-        same = True
-        for i in range(hi - lo):
-            if data[lo + i] != keys[ends[at] + i]:
-                same = False
-                break
-        if same:
-            return at
-    return -1
-
-
-@inline
-def _kind(data: npt.NDArray[np.uint8], lo: int, hi: int, what: int) -> int:
-    """Return the kind of a value, of a text whether it is a time; `_ODD` where the grammar of JSON does not allow it.
-
-    A text has been checked before. A number has no zeros in front.
-    """
-    if what == STRING:
-        if hi - lo < _LEAST_TIME or not (_ZERO <= data[lo] <= _NINE or data[lo] <= _MINUS):
-            return TEXT
-        return kind_of_time(data, lo, hi)
-    if what == NUMBER:
-        digit = lo + 1 if data[lo] == _MINUS else lo
-        if digit + 1 < hi and data[digit] == _ZERO and _ZERO <= data[digit + 1] <= _NINE:
-            return _ODD
-        kind = kind_of_number(data, lo, hi)
-        return kind if kind != UNSURE else _ODD
-    word = b"true" if what == TRUE else b"null"
-    if what == FALSE:
-        word = b"alse"
-        lo += 1
-    for at in range(4):
-        if data[lo + at] != word[at]:
-            return _ODD
-    return 0 if what == NULL else BOOL
 
 
 # Lines of JSON: parses many lines in one call, and finds the lines that are not one object each by bisection.

@@ -146,6 +146,13 @@ def _view(data: bytes) -> npt.NDArray[np.uint8]:
     return np.frombuffer(data, np.uint8)
 
 
+@inline
+def _kind(data: npt.NDArray[np.uint8], start: int, stop: int) -> int:
+    if start == stop or data[start] != _QUOTE:
+        return kind_of_field(data, start, stop)
+    return kind_of_field(data, start + 1, stop - 1) if data[stop - 1] == _QUOTE and stop - start > 1 else UNSURE
+
+
 @kernel
 def _scan(  # noqa: PLR0912 - one state machine, as the parser's
     data: npt.NDArray[np.uint8],
@@ -216,13 +223,6 @@ def _line_ends(data: npt.NDArray[np.uint8]) -> int:
     for i in range(data.size - 1):
         found += (data[i] == _LF) | ((data[i] == _CR) & (data[i + 1] != _LF))
     return found + (data.size > 0 and data[data.size - 1] in (_LF, _CR))
-
-
-@inline
-def _kind(data: npt.NDArray[np.uint8], start: int, stop: int) -> int:
-    if start == stop or data[start] != _QUOTE:
-        return kind_of_field(data, start, stop)
-    return kind_of_field(data, start + 1, stop - 1) if data[stop - 1] == _QUOTE and stop - start > 1 else UNSURE
 
 
 @njit(cache=True)

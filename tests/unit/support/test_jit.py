@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numba
@@ -15,7 +16,10 @@ import numpy as np
 import pytest
 
 from support.places import TESTS
+from wincli.readers.values import json_fields, record_bounds
 from wincli.readers.values.value_kinds import field_end
+from wincli.windowing.enrichment import key_index
+from wincli.windowing.support.jit import _digest
 
 CALLER = """
 from typing import NamedTuple
@@ -128,6 +132,15 @@ def test_what_was_put_into_a_folder_that_others_can_write_to_is_not_run(tmp_path
         "(chown, chmod go-w), or name another folder: NUMBA_CACHE_DIR",
     ]
     assert not marker.exists()
+
+
+@pytest.mark.parametrize("module", [record_bounds, json_fields, key_index])
+def test_the_name_of_a_kernel_in_the_cache_tells_of_all_that_it_calls(module: ModuleType) -> None:
+    """What is defined below a kernel is not known yet where its name is made."""
+    kernels = [each for each in vars(module).values() if "-" in getattr(each, "__qualname__", "")]
+    assert kernels
+    for each in kernels:
+        assert each.__qualname__.rpartition("-")[2] == _digest(each.py_func), each.__qualname__
 
 
 def test_a_helper_of_kernels_counts_no_references() -> None:
