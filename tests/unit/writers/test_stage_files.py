@@ -216,6 +216,20 @@ def test_states_that_are_cut_otherwise_are_the_same(tmp_path: Path) -> None:
     assert not is_same(moved, parts)
 
 
+@pytest.mark.parametrize("name", ["position", "table-users"])
+def test_a_position_or_the_rows_of_an_enrich_table_make_a_state_another(tmp_path: Path, name: str) -> None:
+    stages = []
+    for at, value in enumerate((1, 1, 2)):
+        (tmp_path / f"{at}").mkdir()
+        part = files(tmp_path / f"{at}").write_table(name, pa.table({"n": [value]}))
+        stages.append(replace(files(tmp_path / f"{at}"), recorded=(replace(part, checksum=None),)))
+    one, same, other = stages
+    (tmp_path / "none").mkdir()
+    assert is_same(one, same)
+    assert not is_same(one, other)
+    assert not is_same(one, replace(files(tmp_path / "none"), recorded=()))
+
+
 KEYS = {
     "k": ["a", "b"],
     "__rows": [7, 4],

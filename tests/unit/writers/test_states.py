@@ -52,31 +52,39 @@ def killed_run(root: Path, *outs: Path) -> None:
 # One at a time
 
 
-def test_the_second_run_refuses_and_names_the_first(tmp_path: Path) -> None:
-    root = tmp_path / "st"
-    with other_run(root):
-        before = tree(root)
+def test_while_a_run_is_at_work_others_may_look_and_not_begin(tmp_path: Path) -> None:
+    root, out = tmp_path / "st", tmp_path / "out"
+    record = put(root, 1)
+    with other_run(root, out):
+        before = tree(tmp_path)
         said = (
             f"another run is writing to the state {root} (process 4242 on box7, started 2026-11-07T22:47:30+00:00, "
             "3 h 12 min ago); nothing was written; wait for it to end, or choose another state"
         )
         with pytest.raises(OutputError, match=f"^{re.escape(said)}$"):
             open_state(str(root), ME).__enter__()
-        assert tree(root) == before
-    assert names(root) == [".wincli-state"]
+        view = read_state(str(root))
+        assert tree(tmp_path) == before
+        assert (view.records, view.owner) == ((record,), BOX)
+        assert (view.pending, view.running, view.last_error) == (None, "u5", None)
+    after = read_state(str(root))
+    assert (after.records, after.owner, after.running) == ((record,), None, None)
+    assert value_of(out) is None
+    assert names(root) == [".wincli-state", "u0"]
 
 
 def test_lock_of_a_killed_run_is_taken_over_with_a_note(tmp_path: Path) -> None:
-    root, outs = tmp_path / "st", [tmp_path / "a", tmp_path / "new/b"]
+    root, outs = tmp_path / "st", [tmp_path / "a", tmp_path / "new/b", tmp_path / "gone/c"]
     killed_run(root, *outs)
     assert len(names(root)) == 4
-    assert len(names(tmp_path)) == 4
+    assert len(names(tmp_path)) == 5
+    (tmp_path / "gone").rename(tmp_path / "elsewhere")  # where the folder is gone, nothing has to be cleaned
     with open_state(str(root), ME) as state:
         said = "process 4242 on box7, started 2026-11-07T22:47:30+00:00, 3 h 12 min ago"
         assert state.notes == (f"took the state {root} over from a run that died ({said})",)
         assert state.records == ()
         assert names(root) == [".wincli-lock", ".wincli-state"]
-    assert names(tmp_path) == ["new", "st"]
+    assert names(tmp_path) == ["elsewhere", "new", "st"]
     assert names(tmp_path / "new") == []
 
 
@@ -90,14 +98,6 @@ def test_beside_an_output_that_another_run_writes_to_nothing_is_touched(tmp_path
         result(output, 1)
     assert names(tmp_path) == ["st"]
     assert names(root) == [".wincli-state"]
-
-
-def test_an_output_whose_folder_is_gone_needs_no_cleaning(tmp_path: Path) -> None:
-    killed_run(tmp_path / "st", tmp_path / "gone/out")
-    (tmp_path / "gone").rename(tmp_path / "elsewhere")
-    with open_state(str(tmp_path / "st"), ME) as state:
-        assert len(state.notes) == 1
-    assert not (tmp_path / "gone").exists()
 
 
 def test_leftover_beside_an_output_that_cannot_be_deleted_is_reported(
@@ -184,21 +184,6 @@ def test_what_cannot_be_a_state_is_refused_and_not_touched(
 
 
 # Looking without touching
-
-
-def test_a_look_at_a_state_that_is_at_work(tmp_path: Path) -> None:
-    root, out = tmp_path / "st", tmp_path / "out"
-    record = put(root, 1)
-    with other_run(root, out):
-        before = tree(tmp_path)
-        view = read_state(str(root))
-        assert tree(tmp_path) == before
-        assert view.records == (record,)
-        assert view.owner == BOX
-        assert (view.pending, view.running, view.last_error) == (None, "u5", None)
-    after = read_state(str(root))
-    assert (after.records, after.owner, after.running) == ((record,), None, None)
-    assert value_of(out) is None
 
 
 def test_there_is_no_state_to_look_at(tmp_path: Path) -> None:
