@@ -128,8 +128,8 @@ def _small_field(field: pa.Field, name: str) -> pa.Field:
     return pa.field(name, _with_children(kind, _small_field), field.nullable, field.metadata)
 
 
-def differences(stored: pa.Schema, schema: Schema, evolve: bool) -> list[str]:
-    """Say in which columns a result differs from a table so that it cannot be written there.
+def check_columns(stored: pa.Schema, schema: Schema, evolve: bool, table: str) -> None:
+    """Raise `ConfigError` with the differences where a result does not fit a table.
 
     ``evolve``: whether columns that the table lacks are added to it, and optional ones that the result lacks are null.
     """
@@ -145,12 +145,7 @@ def differences(stored: pa.Schema, schema: Schema, evolve: bool) -> list[str]:
     for field in schema.fields:
         if field.name not in names and (field.required or not evolve):
             found.append(f"the result lacks {shown(field.name)} ({field.field_type})")
-    return found
-
-
-def check_columns(stored: pa.Schema, schema: Schema, evolve: bool, table: str) -> None:
-    """Raise `ConfigError` with the differences where a result does not fit a table."""
-    if found := differences(stored, schema, evolve):
+    if found:
         do = "write the columns of the table" + ("" if evolve else ", or add new ones to it with --evolve-schema")
         raise ConfigError(f"the columns of {table} are others: {few(found)}; nothing was written", do)
 

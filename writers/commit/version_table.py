@@ -47,18 +47,17 @@ def own_files(place: Place, token: str) -> list[str]:
     return [p for p, stem in stems.items() if f"-{token}." in stem and stem.startswith(("part-", "rejects-"))]
 
 
-def check_run_files(place: Place, data: str, token: str, manifest: Mapping[str, Any], do: str) -> None:
+def check_run_files(place: Place, token: str, manifest: Mapping[str, Any]) -> None:
     """Delete what killed attempts of a run left, and check that its files are those of its manifest.
 
-    ``data``: the folder to which the names of files are relative. ``do``: what the user can do about a missing one.
     Raises `OutputError` naming a file that is missing or that no task knows of.
     """
-    own = {path.removeprefix(f"{data}/"): path for path in own_files(place, token)}
+    own = {path.removeprefix(f"{place.path}/"): path for path in own_files(place, token)}
     recorded = {*files_of(manifest)}
     overtaken = own.keys() - recorded if not is_local(place.fs) else set()  # each attempt has a name of its own there
     for name in {*overtaken, *filter(is_attempt, own)}:
         place.fs.delete_file(own.pop(name))
-    check_names(place.shown, recorded, own.keys(), do)
+    check_names(place.shown, recorded, own.keys(), "write to a table whose files all workers share")
 
 
 # A result on its way into a table with versions: files where they stay, a description, and one commit of the table.
@@ -116,7 +115,7 @@ class RunResult(TableCommit[Mapping[str, Any]], ABC):
         parts = [{key: value for key, value in part.items() if key != STATISTICS} for part in manifest["parts"]]
         bare = {**{key: value for key, value in manifest.items() if key != PARTITIONS}, "parts": parts}
         with output_errors(self.place.shown):
-            check_run_files(self.place, self.data, self.token, bare, "write to a table whose files all workers share")
+            check_run_files(self.place, self.token, bare)
             held = self._held()
             if held is None:
                 what = f"the run that writes {self.place.shown} has lost its staging folder; nothing was written"
