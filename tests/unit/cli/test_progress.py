@@ -35,7 +35,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def lines_of(clock: Clock, seen: list[tuple[float, Progress]]) -> list[str]:
     """The lines of a run whose progress is seen at these seconds."""
-    stream = io.StringIO()
+    stream, clock.now = io.StringIO(), 100.0
     with show_progress("plain", Messages(0, False, stream)) as show:
         for second, each in seen:
             clock.now = 100.0 + second
@@ -65,6 +65,7 @@ def test_a_line_that_would_say_the_same_is_not_printed(clock: Clock) -> None:
 def test_lines_are_seconds_apart_and_a_short_job_has_none(clock: Clock) -> None:
     assert len(lines_of(clock, [(second / 10, scan(second // 20)) for second in range(0, 160)])) == 3
     assert lines_of(clock, [(0, scan(0)), (2, scan(4)), (4.9, scan(8))]) == []
+    assert len(lines_of(clock, [(0, scan(0)), (5, scan(4))])) == 1
 
 
 def test_time_left_is_of_the_phase_and_rows_may_be_unknown(clock: Clock) -> None:
