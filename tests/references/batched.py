@@ -12,7 +12,6 @@ hidden stays so. What differs from the moment before is a `Lot`; no difference, 
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,11 +24,12 @@ from references.tumbling import (
     Pane,
     Ranked,
     Row,
+    Time,
     Value,
     as_value,
     in_order,
+    nearest,
     ranked,
-    seconds_per_unit,
     type_of_ticks,
     values_of,
 )
@@ -58,65 +58,17 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
-    """The clock column in seconds, the grid of ``every`` on it, and how instants are told in the result."""
-
-    kind: pa.DataType
-    within: Fraction
-    every: Fraction | None
-    origin: Fraction
-
-    def seconds(self, value: Value) -> Fraction:
-        return Fraction(value) * seconds_per_unit(self.kind)
-
-    def instant(self, exact: Fraction) -> Fraction:
-        """Where the clock can stand: a float clock only at floats, so there it is the nearest one."""
-        return Fraction(float(exact)) if pa.types.is_floating(self.kind) else exact
-
-    def leaves(self, value: Value) -> Fraction:
-        """The first instant at which a row is too old."""
-        return self.instant(self.seconds(value) + self.within)
-
-    def exact_tick(self, k: int) -> Fraction:
-        assert self.every is not None
-        return self.origin + k * self.every
-
-    def first_tick(self, instant: Fraction) -> int:
-        """The first tick at or after an instant."""
-        assert self.every is not None
-        k = math.ceil((instant - self.origin) / self.every)
-        while self.instant(self.exact_tick(k)) < instant:
-            k += 1
-        while self.instant(self.exact_tick(k - 1)) >= instant:
-            k -= 1
-        return k
-
-    def tick_after(self, instant: Fraction) -> int:
-        """The first tick after an instant."""
-        k = self.first_tick(instant)
-        while self.instant(self.exact_tick(k)) <= instant:
-            k += 1
-        return k
-
-    def result_value(self, exact: Fraction) -> Value:
-        grid = () if self.every is None else (self.every, self.origin)
-        return as_value(exact, type_of_ticks(self.kind, self.within, *grid))
-
-
-# --- one sequence -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
 class Window:
-    """A batched window. ``ranks``: the total order of ``rows``; ``clock`` is there iff ``within`` is, ``stands``: where
-    it does at the end.
+    """A batched window. ``ranks``: the total order of ``rows``; ``ticks``: those of ``every`` next to ``within``, else
+    a grid without meaning; ``stands``: where the clock does at the end.
     """
 
     rows: Mapping[int, Row]
     ranks: Mapping[int, int]
     order: Sequence[str]
-    clock: Clock | None
+    ticks: Time
     stands: Fraction
+    within: Fraction | None
     every: Fraction | int | None
     retain: int | None
     unique: str | None
@@ -146,63 +98,68 @@ class Window:
 
     def content(self, entered: Sequence[int], now: Fraction) -> list[int]:
         """Of the rows that have entered, oldest first: those inside, among the last n of their part."""
-        inside = [pos for pos in entered if not self.is_out(pos, now)]
-        return [pos for pos in inside if self.has_place(pos, inside)]
+        inside = [pos for pos in entered if self.within is None or self.leaves(pos) > self.instant(now)]
+        newer = [[self.part(other) for other in inside[at + 1 :]] for at in range(len(inside))]
+        few = [self.retain is None or newer[at].count(self.part(pos)) < self.retain for at, pos in enumerate(inside)]
+        return [pos for pos, has_place in zip(inside, few, strict=True) if has_place]
 
     def hidden(self, there: Sequence[int]) -> set[int]:
         """Of the rows in the window, oldest first: those with a newer one of their part and value among them."""
-        newest = {self.k(pos): pos for pos in there}
-        return {pos for pos in there if newest[self.k(pos)] != pos}
-
-    def is_out(self, pos: int, now: Fraction) -> bool:
-        return self.clock is not None and self.clock.leaves(self.time(pos)) <= self.clock.instant(now)
-
-    def has_place(self, pos: int, inside: Sequence[int]) -> bool:
-        newer = inside[inside.index(pos) + 1 :]
-        return self.retain is None or sum(self.part(other) == self.part(pos) for other in newer) < self.retain
+        if self.unique is None:
+            return set()
+        value = {pos: self.part(pos) + ranked([self.rows[pos][self.unique]]) for pos in there}
+        newest = {value[pos]: pos for pos in there}
+        return {pos for pos in there if newest[value[pos]] != pos}
 
     def part(self, pos: int) -> Ranked:
         return ranked(self.rows[pos][name] for name in self.partition_by)
 
-    def k(self, pos: int) -> Ranked | int:
-        """What no newer row may share: without `unique`, the row itself."""
-        return pos if self.unique is None else self.part(pos) + ranked([self.rows[pos][self.unique]])
-
     def time(self, pos: int) -> Value:
         return self.rows[pos][self.order[0]]
+
+    def instant(self, exact: Fraction) -> Fraction:
+        return nearest(exact, self.ticks.kind)
+
+    def leaves(self, pos: int) -> Fraction:
+        """The first instant at which a row is too old."""
+        assert self.within is not None
+        return self.instant(self.ticks.clock(self.time(pos)) + self.within)
 
     # When it may change.
 
     def moments(self, sequence: Sequence[int]) -> Iterator[Moment]:
-        if self.clock is None:
+        if self.within is None:
             yield from self.arrivals(sequence) if self.every is None else self.full_lots(sequence)
             return
-        for moment in self.with_expiries(sequence) if self.every is None else self.ticks(sequence):
-            if self.clock.instant(moment.now) <= self.stands:
+        for moment in self.with_expiries(sequence) if self.every is None else self.at_ticks(sequence):
+            if self.instant(moment.now) <= self.stands:
                 yield moment
             elif self.flush:
                 yield replace(moment, reason="end")
 
     def arrivals(self, sequence: Sequence[int]) -> list[Moment]:
-        nows = {pos: self.clock.seconds(self.time(pos)) if self.clock else Fraction(0) for pos in sequence}
+        timed = self.within is not None
+        nows = {pos: self.ticks.clock(self.time(pos)) if timed else Fraction(0) for pos in sequence}
         return [Moment("trigger", pos, nows[pos], (pos,)) for pos in sequence]
 
     def with_expiries(self, sequence: Sequence[int]) -> list[Moment]:
         """Arrivals and expiries; those of one instant are one moment, before the arrivals of that instant."""
-        assert self.clock is not None
-        instants = {self.clock.leaves(self.time(pos)) for pos in sequence}
-        expiries = [Moment("expiry", -1, instant) for instant in instants]
+        expiries = [Moment("expiry", -1, instant) for instant in {self.leaves(pos) for pos in sequence}]
         return sorted([*expiries, *self.arrivals(sequence)], key=lambda moment: moment.now)  # a stable sort
 
-    def ticks(self, sequence: Sequence[int]) -> Iterator[Moment]:
+    def at_ticks(self, sequence: Sequence[int]) -> Iterator[Moment]:
         """The ticks at which rows may come or go, up to the first one after the clock."""
-        assert self.clock is not None
-        comes = {pos: self.clock.first_tick(self.clock.seconds(self.time(pos))) for pos in sequence}
-        goes = {pos: self.clock.first_tick(self.clock.leaves(self.time(pos))) for pos in sequence}
-        last = self.clock.tick_after(self.stands)
+        comes = {pos: self.first_tick(self.ticks.clock(self.time(pos))) for pos in sequence}
+        goes = {pos: self.first_tick(self.leaves(pos)) for pos in sequence}
+        last = self.ticks.tick_after(self.stands)
         for k in sorted(k for k in {*comes.values(), *goes.values()} if k <= last):
             entering = tuple(pos for pos in sequence if comes[pos] == k)
-            yield Moment("batch", -1, self.clock.exact_tick(k), entering)
+            yield Moment("batch", -1, self.ticks.exact(k), entering)
+
+    def first_tick(self, instant: Fraction) -> int:
+        """The first tick at or after an instant."""
+        k = self.ticks.tick_after(instant)
+        return k - 1 if self.ticks.tick(k - 1) == instant else k
 
     def full_lots(self, sequence: Sequence[int]) -> Iterator[Moment]:
         """A moment with each m-th row of a part; at the end what is short of m enters, of all parts at once."""
@@ -216,23 +173,27 @@ class Window:
 
     # How it is told.
 
+    def result_value(self, exact: Fraction) -> Value:
+        assert self.within is not None
+        grid = () if self.every is None else (self.ticks.length, self.ticks.origin)
+        return as_value(exact, type_of_ticks(self.ticks.kind, self.within, *grid))
+
     def at(self, moment: Moment) -> tuple[Value, ...] | None:
         if moment.pos is None or not self.order:
             return None
-        first = self.clock.result_value(self.clock.instant(moment.now)) if self.clock else self.time(moment.pos)
+        first = self.time(moment.pos) if self.within is None else self.result_value(self.instant(moment.now))
         return (first, *(None if moment.pos < 0 else self.rows[moment.pos][name] for name in self.order[1:]))
 
     def bounds(self, visible: Sequence[int], moment: Moment) -> tuple[Value, Value]:
-        if self.clock is not None:
-            return self.clock.result_value(moment.now - self.clock.within), self.clock.result_value(moment.now)
+        if self.within is not None:
+            return self.result_value(moment.now - self.within), self.result_value(moment.now)
         return (self.time(visible[0]), self.time(visible[-1])) if self.order else (None, None)
 
     def came_out(self, moment: Moment) -> tuple[bool, Fraction, int]:
         """What moments of all keys sort by: the end last, the clock's doing before the rows of its instant."""
         if moment.pos is None:
             return True, Fraction(0), -1
-        instant = self.clock.instant(moment.now) if self.clock else Fraction(0)
-        return False, instant, self.ranks[moment.pos] if moment.pos >= 0 else -1
+        return False, self.instant(moment.now), self.ranks[moment.pos] if moment.pos >= 0 else -1
 
 
 # --- all keys -----------------------------------------------------------------------------------------------------
@@ -261,13 +222,12 @@ def batched(
     column's own terms; default its largest value. ``origin``: of the ticks of ``within .. every``, in seconds.
     """
     assert retain_all == (within is None and retain is None)
-    clock_column, stands = None, Fraction(0)
-    if within is not None:
-        clock_column = Clock(clock_kind, within, None if every is None else Fraction(every), origin)
-        values = [*(row[order[0]] for row in rows.values()), *([] if clock is None else [clock])]
-        stands = max(map(clock_column.seconds, values), default=stands)
+    ticks = Time(Fraction(every or 1), clock_kind or pa.int64(), origin)
+    values = [] if within is None else [row[order[0]] for row in rows.values()]
+    stands = max((ticks.clock(value) for value in [*values, *([] if clock is None else [clock])]), default=Fraction(0))
     ranks = {pos: rank for rank, pos in enumerate(in_order(rows, order))}
-    window = Window(rows, ranks, order, clock_column, stands, every, retain, unique, partition_by, at_end == "flush")
+    clause = within, every, retain, unique, partition_by
+    window = Window(rows, ranks, order, ticks, stands, *clause, at_end == "flush")
     sequences: dict[Ranked, list[int]] = defaultdict(list)
     for pos in ranks:
         sequences[ranked(rows[pos][name] for name in key)].append(pos)
@@ -278,16 +238,14 @@ def batched(
 
 def batched_groups(lots: Iterable[Lot], rows: Mapping[int, Row], group_by: Sequence[str]) -> list[Lot]:
     """Cut lots by group, groups ascending: of each only the groups in which something came or went."""
-
-    def group_of(pos: int) -> Ranked:
-        return ranked(rows[pos][name] for name in group_by)
-
-    def cut(lot: Lot, group: Ranked, last: bool) -> Lot:
-        shown, came, went = (
-            tuple(pos for pos in some if group_of(pos) == group) for some in (lot.rows, lot.entered, lot.left)
-        )
-        mark: Literal["window"] | None = "window" if last else None
-        return replace(lot, rows=shown, entered=came, left=went, group=values_of(group), mark=mark)
-
-    changed = [(lot, sorted({group_of(pos) for pos in (*lot.entered, *lot.left)})) for lot in lots]
-    return [cut(lot, group, group == groups[-1]) for lot, groups in changed for group in groups]
+    found = []
+    for lot in lots:
+        groups = {pos: ranked(rows[pos][name] for name in group_by) for pos in (*lot.rows, *lot.entered, *lot.left)}
+        changed = sorted({groups[pos] for pos in (*lot.entered, *lot.left)})
+        for group in changed:
+            rows_, came, went = (
+                tuple(pos for pos in some if groups[pos] == group) for some in (lot.rows, lot.entered, lot.left)
+            )
+            mark: Literal["window"] | None = "window" if group == changed[-1] else None
+            found.append(replace(lot, rows=rows_, entered=came, left=went, group=values_of(group), mark=mark))
+    return found

@@ -10,15 +10,25 @@ intervalDuration(10), creationPeriod(5), discardAge(15); a watermark at 110, the
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from references.tumbling import Key, Pane, Row, Value, as_value, in_order, seconds_per_unit, type_of_ticks
+from references.tumbling import (
+    Key,
+    Pane,
+    Row,
+    Value,
+    Windows,
+    as_value,
+    in_order,
+    nearest,
+    seconds_per_unit,
+    type_of_ticks,
+)
 
 Stamp = tuple[tuple[Value, ...] | None, int | None]  # the order values and the position of a cause
 
@@ -33,13 +43,10 @@ class Grid:
     kind: pa.DataType
 
     def start(self, k: int) -> Fraction:
-        return self.near(k * self.period + self.offset % self.period)
+        return nearest(k * self.period + self.offset % self.period, self.kind)
 
     def end(self, k: int) -> Fraction:
-        return self.near(k * self.period + self.offset % self.period + self.duration)
-
-    def near(self, seconds: Fraction) -> Fraction:
-        return Fraction(float(seconds)) if pa.types.is_floating(self.kind) else seconds
+        return nearest(k * self.period + self.offset % self.period + self.duration, self.kind)
 
     def panes_of(self, now: Fraction) -> list[int]:
         last = math.floor((now - self.offset % self.period) / self.period) + 1
@@ -62,31 +69,25 @@ class Content:
 
 
 @dataclass(kw_only=True)
-class Intervals:
-    """The event-time panes of all keys. ``panes`` holds what has come out, in the order it did."""
+class Intervals(Windows):
+    """The event-time panes of all keys."""
 
-    rows: Mapping[int, Row]
     grid: Grid
     age: Fraction
     event_time: str
-    key: Sequence[str] = ()
-    order: Sequence[str] = ()
     lag: Fraction = Fraction(0)
     min_gap: Fraction = Fraction(0)
     contents: dict[tuple[int, Key], Content] = field(default_factory=dict)
     highest: Fraction | None = None
     watermark: Fraction | None = None
-    numbers: Counter[Key] = field(default_factory=Counter)
-    panes: list[Pane] = field(default_factory=list)
     late: list[int] = field(default_factory=list)
     filtered: list[int] = field(default_factory=list)
 
     def on_row(self, pos: int) -> None:
-        row = self.rows[pos]
-        key, now = tuple(row[name] for name in self.key), self.clock(row)
+        key, now = self.key_of(pos), self.event(pos)
         if None in key:
             return
-        if self.watermark is not None and now < self.grid.near(self.watermark - self.age):
+        if self.watermark is not None and now < nearest(self.watermark - self.age, self.grid.kind):
             self.late.append(pos)
             return
         found = self.grid.panes_of(now)
@@ -100,11 +101,11 @@ class Intervals:
 
     def follow(self, pos: int) -> None:
         """Let a row raise the watermark, whatever became of it."""
-        now = self.clock(self.rows[pos])
+        now = self.event(pos)
         self.highest = now if self.highest is None else max(self.highest, now)
-        risen = self.grid.near(self.highest - self.lag)
-        if self.watermark is None or risen >= self.grid.near(self.watermark + self.min_gap):
-            self.on_watermark(risen, self.stamp(pos))
+        risen = nearest(self.highest - self.lag, self.grid.kind)
+        if self.watermark is None or risen >= nearest(self.watermark + self.min_gap, self.grid.kind):
+            self.on_watermark(risen, self.cause(pos))
 
     def on_watermark(self, seconds: Fraction, stamp: Stamp) -> None:
         if self.watermark is not None and seconds <= self.watermark:
@@ -112,28 +113,26 @@ class Intervals:
         self.watermark = seconds
         for k, key in sorted(self.contents):
             if self.grid.end(k) <= seconds and self.contents[k, key].fresh:
-                self.show(k, key, "late" if self.contents[k, key].late else "watermark", stamp)
+                self.bring_out(k, key, "late" if self.contents[k, key].late else "watermark", stamp)
 
     def on_end(self) -> None:
         for k, key in sorted(self.contents):
             if self.contents[k, key].fresh:
-                self.show(k, key, "end", (None, None))
+                self.bring_out(k, key, "end", (None, None))
 
-    def show(self, k: int, key: Key, reason: str, stamp: Stamp) -> None:
+    def bring_out(self, k: int, key: Key, reason: str, stamp: Stamp) -> None:
         content = self.contents[k, key]
         start, end = self.grid.result_value(self.grid.start(k)), self.grid.result_value(self.grid.end(k))
         timing: Literal["on_time", "late"] = "late" if content.late else "on_time"
-        number, rows = self.numbers[key], tuple(content.rows)
-        self.panes.append(Pane(key, number, rows, reason, *stamp, start, end, timing=timing, index=content.outputs))
-        self.numbers[key] += 1
+        self.show(key, content.rows, reason, *stamp, start, end, timing=timing, index=content.outputs)
         content.outputs += 1
         content.fresh = False
 
-    def clock(self, row: Row) -> Fraction:
-        return Fraction(row[self.event_time]) * seconds_per_unit(self.grid.kind)
+    def event(self, pos: int) -> Fraction:
+        return Fraction(self.rows[pos][self.event_time]) * seconds_per_unit(self.grid.kind)
 
-    def stamp(self, pos: int) -> Stamp:
-        return (tuple(self.rows[pos][name] for name in self.order) or None) if pos >= 0 else None, pos
+    def cause(self, pos: int) -> Stamp:
+        return self.stamp(pos) if pos >= 0 else None, pos
 
 
 def intervals(
@@ -174,7 +173,7 @@ def play(
             if watermarks is None:
                 window.follow(pos)
         for seconds in explicit.get(pos, []):
-            window.on_watermark(seconds, window.stamp(pos))
+            window.on_watermark(seconds, window.cause(pos))
     if at_end == "flush":
         window.on_end()
     return window

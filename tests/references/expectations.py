@@ -39,9 +39,7 @@ class Job:
 def text_of(node: Node) -> str:
     """The condition as SQL."""
     sign, *rest = node
-    if sign == "column":
-        return str(rest[0])
-    if sign == "value":
+    if sign in ("column", "value"):
         return str(rest[0])
     if sign in ("all", "any"):
         return f"{sign}({text_of(rest[0])})"

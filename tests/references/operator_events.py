@@ -101,8 +101,8 @@ class TumblingEvents(Tumbling):
         for key in keys:
             self.told.go(key)
 
-    def show(self, key: Key, rows: tuple[int, ...], *told: Any) -> None:
-        super().show(key, rows, *told)
+    def show(self, key: Key, rows: Sequence[int], *told: Any, **more: Any) -> None:
+        super().show(key, rows, *told, **more)
         pane = self.panes[-1]
         self.told.trigger(pane)
         if pane.closed_by not in {"end", "evicted"}:
@@ -182,7 +182,7 @@ class IntervalEvents(Intervals):
         turned_away = len(self.late) + len(self.filtered)
         super().on_row(pos)
         if len(self.late) + len(self.filtered) == turned_away:
-            key = tuple(self.rows[pos][name] for name in self.key)
+            key = self.key_of(pos)
             self.told.evict(key, self.gone.pop(key, []), pos)
             self.told.insert(key, pos, pos)
 
@@ -207,7 +207,7 @@ class IntervalEvents(Intervals):
             self.told.trigger(pane)
 
     def end_of(self, pos: int) -> Fraction:
-        last = max(self.grid.panes_of(self.clock(self.rows[pos])))
+        last = max(self.grid.panes_of(self.event(pos)))
         rounded = math.ceil(self.age / self.grid.period)
         more = 0 if self.order else rounded + (rounded and pa.types.is_floating(self.grid.kind))
         return self.grid.end(last + more)

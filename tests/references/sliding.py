@@ -10,7 +10,6 @@ delta(a, 2), count(1)     a   0 1 2 3 9 1 4
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -30,6 +29,7 @@ from references.tumbling import (
     Row,
     Time,
     Value,
+    Windows,
     in_order,
     rises_by_more,
 )
@@ -51,25 +51,18 @@ class Window:
 
 
 @dataclass(kw_only=True)
-class Sliding:
-    """The sliding windows of all keys. ``panes`` holds what has come out, in the order it did."""
+class Sliding(Windows):
+    """The sliding windows of all keys."""
 
-    rows: Mapping[int, Row]
     evict: SlidingPolicy
     trigger: TriggerPolicy
-    key: Sequence[str] = ()
-    order: Sequence[str] = ()
     partial: bool = False
     partitions: Partitions = field(default_factory=Partitions)
     next_tick: int | None = None
     windows: dict[Key, Window] = field(default_factory=dict)
-    numbers: Counter[Key] = field(default_factory=Counter)
-    panes: list[Pane] = field(default_factory=list)
 
     def on_row(self, pos: int) -> None:
-        row = self.rows[pos]
-        key = tuple(row[name] for name in self.key)
-        at = tuple(row[name] for name in self.order) or None
+        row, key, at = self.rows[pos], self.key_of(pos), self.stamp(pos)
         now = self.partitions.now(self.clock(pos))
         self.grow_old(now)
         self.forget(self.partitions.aged(now))
@@ -177,8 +170,7 @@ class Sliding:
             self.nothing(at, pos)
         elif window.full or self.partial:
             start, end = self.clock(window.open_rows[0]), self.clock(window.open_rows[-1])
-            self.panes.append(Pane(key, self.numbers[key], tuple(window.open_rows), reason, at, pos, start, end))
-            self.numbers[key] += 1
+            self.show(key, window.open_rows, reason, at, pos, start, end)
 
     def outlived(self, pos: int, now: Fraction) -> bool:
         """Whether a row is more than the evicted age before ``now``; float clocks are subtracted as floats."""
@@ -188,13 +180,9 @@ class Sliding:
             return float(now) - float(then) > float(self.evict.length)
         return now - then > self.evict.length
 
-    def clock(self, pos: int) -> Value:
-        """The first order value of a row; none in arrival order."""
-        return self.rows[pos][self.order[0]] if self.order else None
-
     def nothing(self, at: tuple[Value, ...] | None, pos: int | None) -> None:
         if self.partial and not self.key:
-            self.panes.append(Pane(None, None, (), None, at, pos, None, None, "only"))
+            self.show_mark(at, pos)
 
     def forget(self, keys: Sequence[Key]) -> None:
         for key in keys:

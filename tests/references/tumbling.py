@@ -118,10 +118,15 @@ def type_of_ticks(kind: pa.DataType, *seconds: Fraction) -> pa.DataType:
     return pa.int64() if pa.types.is_integer(kind) else kind
 
 
+def nearest(seconds: Fraction, kind: pa.DataType) -> Fraction:
+    """Where a clock of a type can stand: a float clock only at floats, so there it is the nearest one."""
+    return Fraction(float(seconds)) if pa.types.is_floating(kind) else seconds
+
+
 def fits(seconds: Fraction, kind: pa.DataType) -> bool:
     """Whether an instant is a value of a type without rounding."""
     units = seconds / seconds_per_unit(kind)
-    return (units * 10**kind.scale if pa.types.is_decimal(kind) else units).denominator == 1
+    return (units * Fraction(10) ** kind.scale if pa.types.is_decimal(kind) else units).denominator == 1
 
 
 def rises_by_more(new: Value, old: Value, amount: Fraction, kind: pa.DataType) -> bool:
@@ -327,10 +332,11 @@ class Time(Policy):
     empty: Literal["skip", "mark", "row"] = "skip"
     reason: str = "time"
 
+    def exact(self, k: int) -> Fraction:
+        return self.origin + k * self.length
+
     def tick(self, k: int) -> Fraction:
-        """The k-th tick. A float clock can only stand at floats, so there a tick is the nearest one."""
-        exact = self.origin + k * self.length
-        return Fraction(float(exact)) if pa.types.is_floating(self.kind) else exact
+        return nearest(self.exact(k), self.kind)
 
     def result_value(self, k: int) -> Value:
         """The k-th tick as the result tells it."""
@@ -344,8 +350,10 @@ class Time(Policy):
         return Fraction(value) * seconds_per_unit(self.kind)
 
     def window_of(self, value: Value) -> int:
-        """The k with ``tick(k - 1) <= clock(value) < tick(k)``."""
-        now = self.clock(value)
+        return self.tick_after(self.clock(value))
+
+    def tick_after(self, now: Fraction) -> int:
+        """The k with ``tick(k - 1) <= now < tick(k)``."""
         k = math.floor((now - self.origin) / self.length) + 1
         while self.tick(k) <= now:
             k += 1
@@ -445,28 +453,56 @@ def stream(rows: Mapping[int, Row], order: Sequence[str], marks: Iterable[int]) 
         yield from [("mark", pos)] * behind[pos]
 
 
+@dataclass(kw_only=True)
+class Windows:
+    """The windows of all keys over ``rows``, by arrival position. ``order``: the order columns, none for arrival.
+
+    ``panes``: what has come out, in the order it did; ``numbers``: how many of each key.
+    """
+
+    rows: Mapping[int, Row]
+    key: Sequence[str] = ()
+    order: Sequence[str] = ()
+    numbers: Counter[Key] = field(default_factory=Counter)
+    panes: list[Pane] = field(default_factory=list)
+
+    def key_of(self, pos: int) -> Key:
+        return tuple(self.rows[pos][name] for name in self.key)
+
+    def stamp(self, pos: int) -> tuple[Value, ...] | None:
+        """The order values of a row; None where there are none."""
+        return tuple(self.rows[pos][name] for name in self.order) or None
+
+    def clock(self, pos: int) -> Value:
+        """The first order value of a row; None in arrival order."""
+        return self.rows[pos][self.order[0]] if self.order else None
+
+    def show(self, key: Key, rows: Sequence[int], *told: Any, **more: Any) -> None:
+        self.panes.append(Pane(key, self.numbers[key], tuple(rows), *told, **more))
+        self.numbers[key] += 1
+
+    def show_mark(self, at: tuple[Value, ...] | None, pos: int | None) -> None:
+        """Show a mark that has no row."""
+        self.panes.append(Pane(None, None, (), None, at, pos, None, None, "only"))
+
+
 # --- tumbling -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(kw_only=True)
-class Tumbling:
+class Tumbling(Windows):
     """The tumbling windows of all keys.
 
     ``partitions``, ``emit``: which keys go, and whether their windows come out.
-    ``panes``: what has come out, in the order it did; ``skipped`` and ``evicted``: rows in no window, and those that
-    went without a pane; ``rejected``: why others are in none.
+    ``skipped`` and ``evicted``: rows in no window, and those that went without a pane; ``rejected``: why others are in
+    none.
     """
 
-    rows: Mapping[int, Row]
     policies: Sequence[Policy]
-    key: Sequence[str] = ()
-    order: Sequence[str] = ()
     partitions: Partitions = field(default_factory=Partitions)
     emit: bool = False
     open_rows: dict[Key, list[int]] = field(default_factory=dict)
     window_before: dict[Key, Rows] = field(default_factory=dict)
-    numbers: Counter[Key] = field(default_factory=Counter)
-    panes: list[Pane] = field(default_factory=list)
     skipped: list[int] = field(default_factory=list)
     evicted: list[int] = field(default_factory=list)
     rejected: dict[int, str] = field(default_factory=dict)
@@ -478,7 +514,7 @@ class Tumbling:
 
     def on_row(self, pos: int) -> None:
         row, at = self.rows[pos], self.stamp(pos)
-        key, now = self.key_of(row), self.partitions.now(row[self.order[0]] if self.order else None)
+        key, now = self.key_of(pos), self.partitions.now(self.clock(pos))
         self.evict(self.partitions.aged(now), at, pos)
         if key in self.open_rows:
             self.flush_if([p for p in self.policies if p.before(self.rows_of(key), row, self.old(key))], key, at, pos)
@@ -515,7 +551,7 @@ class Tumbling:
             return
         at = self.stamp(pos) if pos >= 0 else None
         if not self.open_rows:
-            self.panes.append(Pane(None, None, (), None, at, pos, None, None, "only"))
+            self.show_mark(at, pos)
         for key in sorted(self.open_rows):
             self.flush_if(marked, key, at, pos)
 
@@ -526,15 +562,15 @@ class Tumbling:
         for key in sorted(self.open_rows):
             self.flush(key, policy.reason, at, -1)
         if policy.empty == "mark" and nothing:
-            self.panes.append(Pane(None, None, (), None, at, -1, None, None, "only"))
+            self.show_mark(at, -1)
         if policy.empty == "row":
             self.fill(policy, k, at)
 
     def fill(self, policy: Time, k: int, at: tuple[Value, ...]) -> None:
         """An empty pane for every key that has rows before window ``k`` and after it, but none in it."""
         windows: dict[Key, set[int]] = {}
-        for row in self.rows.values():
-            windows.setdefault(self.key_of(row), set()).add(policy.window_of(row[self.order[0]]))
+        for pos in self.rows:
+            windows.setdefault(self.key_of(pos), set()).add(policy.window_of(self.clock(pos)))
         for key in sorted(windows):
             if min(windows[key]) < k < max(windows[key]) and k not in windows[key]:
                 self.show(key, (), policy.reason, at, -1, policy.result_value(k - 1), policy.result_value(k))
@@ -560,18 +596,11 @@ class Tumbling:
         self.window_before[key] = self.rows_of(key)
         rows = tuple(self.open_rows.pop(key))
         self.partitions.leave(key)
-        start, end = (self.rows[row][self.order[0]] if self.order else None for row in (rows[0], rows[-1]))
+        start, end = self.clock(rows[0]), self.clock(rows[-1])
         if self.grid:
             k = self.grid.window_of(start)
             start, end = self.grid.result_value(k - 1), self.grid.result_value(k)
         self.show(key, rows, reason, at, pos, start, end)
-
-    def show(self, key: Key, rows: tuple[int, ...], *told: Any) -> None:
-        self.panes.append(Pane(key, self.numbers[key], rows, *told))
-        self.numbers[key] += 1
-
-    def key_of(self, row: Row) -> Key:
-        return tuple(row[name] for name in self.key)
 
     def rows_of(self, key: Key) -> Rows:
         return [self.rows[pos] for pos in self.open_rows[key]]
@@ -581,10 +610,8 @@ class Tumbling:
 
     def stamp(self, pos: int) -> tuple[Value, ...] | None:
         """The order values of a row, the clock as the ticks of the window are told."""
-        values = tuple(self.rows[pos][name] for name in self.order)
-        if self.grid:
-            values = as_value(self.grid.clock(values[0]), self.grid.result_type), *values[1:]
-        return values or None
+        values = super().stamp(pos)
+        return (as_value(self.grid.clock(values[0]), self.grid.result_type), *values[1:]) if self.grid else values
 
 
 def tumbling(

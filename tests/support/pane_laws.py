@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
+from hypothesis import strategies as st
 
 import wincli
 from references import tumbling as reference
@@ -75,6 +76,14 @@ def check(
 def seconds_of(value: Any, kind: pa.DataType) -> Fraction | None:
     """A value of a clock column as the library is told it."""
     return None if value is None else Fraction(value) * seconds_per_unit(kind)
+
+
+def drawn_clock(data: st.DataObject, stream: my.Stream) -> Any:
+    """Where the clock stands: where the last row left it, or further on, in its column's own terms."""
+    if not len(stream.table) or data.draw(st.booleans()):
+        return None
+    ahead = data.draw(st.integers(0, 100).map(lambda n: my.value_of(n, stream.kind("clock"))))
+    return max(ticks_of(stream.table["clock"])) + ahead
 
 
 def policy(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,26 +40,30 @@ def floats(*values: float) -> Measures:
     return np.array(values, np.float64)
 
 
-def lateness(
-    kind: pa.DataType, spec: TimeInterval = TENS, lag: Fraction | int = 0, min_gap: Fraction | int = 0
-) -> Lateness:
+def lateness(kind: pa.DataType, spec: TimeInterval = TENS, lag: Any = 0, min_gap: Any = 0) -> Lateness:
     return make_lateness(kind, spec, Fraction(lag), Fraction(min_gap))
+
+
+def cut(values: Sequence[int], places: Sequence[int]) -> list[tuple[int, int]]:
+    """The bounds of the parts of some rows that are cut at places."""
+    return list(pairwise([0, *sorted(min(place, len(values)) for place in places), len(values)]))
 
 
 # --- how it moves -------------------------------------------------------------------------------------------------
 
 
-def test_rises_below_the_gap_are_kept_back_until_they_add_up() -> None:
-    # gap 2.5: a rise of 3 ticks is the first that is told
-    course = lateness(pa.int64(), min_gap=Fraction(5, 2)).advance(ints(0, 2, 3, 5, 6), None)
-    assert course.advances.tolist() == [True, False, True, False, True]
-    assert lateness(pa.int64(), min_gap=2**70).advance(ints(-(2**63), 2**63 - 1), None).advances.tolist() == [
-        True,
-        False,
-    ]
-    assert (
-        lateness(pa.int64(), min_gap=2**64 - 1).advance(ints(-(2**63), 2**63 - 1), None).advances.tolist() == [True] * 2
-    )
+@pytest.mark.parametrize(
+    ("gap", "values", "told"),
+    [
+        (Fraction(5, 2), [0, 2, 3, 5, 6], [True, False, True, False, True]),  # a rise of 3 ticks is the first
+        (2**70, [-(2**63), 2**63 - 1], [True, False]),
+        (2**64 - 1, [-(2**63), 2**63 - 1], [True, True]),
+    ],
+)
+def test_rises_below_the_gap_are_kept_back_until_they_add_up(
+    gap: Fraction | int, values: list[int], told: list[bool]
+) -> None:
+    assert lateness(pa.int64(), min_gap=gap).advance(ints(*values), None).advances.tolist() == told
 
 
 def test_instants_of_floats_are_the_nearest_to_the_exact_sum() -> None:
@@ -72,18 +77,18 @@ def test_instants_of_floats_are_the_nearest_to_the_exact_sum() -> None:
 
 
 @given(st.lists(st.integers(-50, 50), max_size=30), st.integers(0, 30), AMOUNTS, st.booleans())
-def test_a_cut_anywhere_changes_nothing(values: list[int], cut: int, gap: Fraction, as_floats: bool) -> None:
+def test_a_cut_anywhere_changes_nothing(values: list[int], at: int, gap: Fraction, as_floats: bool) -> None:
     told: Any = np.array(values, np.float64 if as_floats else np.int64)
     asked = lateness(pa.float64() if as_floats else pa.int64(), min_gap=gap)
     whole = asked.advance(told, None)
-    first = asked.advance(told[:cut], None)
-    second = asked.advance(told[cut:], first.final)
+    first = asked.advance(told[:at], None)
+    second = asked.advance(told[at:], first.final)
     assert [*first.advances, *second.advances] == whole.advances.tolist()
     assert [*first.known, *second.known] == whole.known.tolist()
     assert [*first.before, *second.before][1:] == whole.before[1:].tolist()
     assert second.final == whole.final
     if not gap:
-        assert after(highest(told[:cut]), highest(told[cut:])) == whole.final
+        assert after(highest(told[:at]), highest(told[at:])) == whole.final
 
 
 # --- what is late -------------------------------------------------------------------------------------------------
@@ -122,7 +127,7 @@ def test_listed_advances_are_those_that_bring_something_out(
     spec = TimeInterval(Fraction(7), Fraction(3), 5 * age)
     asked = lateness(pa.int64(), spec, lag, gap)
     parts, stands = [], None
-    for begin, end in pairwise([0, *sorted(min(cut, len(values)) for cut in cuts), len(values)]):
+    for begin, end in cut(values, cuts):
         course = asked.advance(ints(*values[begin:end]), stands)
         places, level = asked.list_advances(ints(*values[begin:end]), course)
         parts.append(watermarks_at(EMPTY, np.arange(begin, end), places, level))
@@ -160,7 +165,7 @@ def test_ordered_by_event_time_the_first_row_of_each_level_is_listed(
 ) -> None:
     asked = lateness(pa.int64(), lag=lag)
     parts = []
-    for begin, end in pairwise([0, *sorted(min(cut, len(values)) for cut in cuts), len(values)]):
+    for begin, end in cut(values, cuts):
         order = pa.record_batch({"et": pa.array(values[begin:end], pa.int64())})
         listed_here = asked.list_advances_in_order(ints(*values[begin:end]))
         parts.append(watermarks_at(order, np.arange(begin, end), *listed_here))

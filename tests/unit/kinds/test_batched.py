@@ -9,7 +9,7 @@ partition by k retain 1   a1      b2      a3
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import groupby
@@ -26,21 +26,17 @@ from references import tumbling as reference
 from references.batched import Lot, batched, batched_groups
 from support import strategies as my
 from support.batched_cases import AGGREGATES, Case, TimedOutputs, cases, lots_of
-from support.pane_laws import check, in_result_order, library_table, panes_in, seconds_of
+from support.pane_laws import check, drawn_clock, in_result_order, library_table, panes_in, seconds_of
 from support.strategies import examples
 from wincli.windowing.errors import DataError
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import Batched
 
-MANY = examples(200)
-
-
 # --- both sides ---------------------------------------------------------------------------------------------------
 
 
 def clause_of(spec: Batched) -> dict[str, Any]:
-    names = ("within", "every", "retain", "retain_all", "unique", "partition_by")
-    return {name: getattr(spec, name) for name in names}
+    return {each.name: getattr(spec, each.name) for each in fields(spec)}
 
 
 def moved_in(stream: my.Stream, window: str, emit: str, **options: Any) -> list[Any]:
@@ -115,43 +111,24 @@ def on_a_clock(draw: st.DrawFn) -> my.Stream:
     return replace(stream, order=(*stream.order, *further))
 
 
-@st.composite
-def clocks(draw: st.DrawFn, stream: my.Stream) -> Any:
-    """Where the clock stands: where the last row left it, or further on."""
-    if not len(stream.table) or draw(st.booleans()):
-        return None
-    kind = stream.kind("clock")
-    return max(reference.ticks_of(stream.table["clock"])) + my.value_of(draw(st.integers(0, 100)), kind)
-
-
 # --- the panes are the reference's lots ---------------------------------------------------------------------------
 
 
-@MANY
-@given(st.data(), on_a_clock(), limits())
-def test_within(data: st.DataObject, stream: my.Stream, sooner: dict[str, Any]) -> None:
-    agree(stream, Batched(within=data.draw(spans(stream.kind("clock"))), **sooner), data.draw(clocks(stream)))
-
-
-@MANY
-@given(st.data(), on_a_clock(), limits())
-def test_within_every(data: st.DataObject, stream: my.Stream, sooner: dict[str, Any]) -> None:
-    kind = stream.kind("clock")
-    period, origin = data.draw(my.grids(kind))
-    spec = Batched(within=data.draw(spans(kind)), every=period, **sooner)
-    agree(stream, spec, data.draw(clocks(stream)), origin or Fraction(0))
-
-
-@MANY
-@given(st.data(), my.streams(), limits(), st.one_of(st.none(), st.integers(1, 6)))
-def test_retain(data: st.DataObject, stream: my.Stream, sooner: dict[str, Any], every: int | None) -> None:
-    spec = Batched(every=every, **{**sooner, "retain": sooner["retain"] or 1})
-    agree(data.draw(marked(stream)), spec)
-
-
-@given(my.streams())
-def test_retain_all(stream: my.Stream) -> None:
-    agree(stream, Batched(retain_all=True))
+@pytest.mark.parametrize("form", ["within", "within every", "retain", "retain all"])
+@examples(200)
+@given(data=st.data(), sooner=limits())
+def test_the_library_is_the_reference(form: str, data: st.DataObject, sooner: dict[str, Any]) -> None:
+    if form == "retain all":
+        agree(data.draw(my.streams()), Batched(retain_all=True))
+    elif form == "retain":
+        spec = Batched(every=data.draw(st.none() | st.integers(1, 6)), **{**sooner, "retain": sooner["retain"] or 1})
+        agree(data.draw(marked(data.draw(my.streams()))), spec)
+    else:
+        stream = data.draw(on_a_clock())
+        kind = stream.kind("clock")
+        period, origin = data.draw(my.grids(kind)) if form == "within every" else (None, None)
+        spec = Batched(within=data.draw(spans(kind)), every=period, **sooner)
+        agree(stream, spec, drawn_clock(data, stream), origin or Fraction(0))
 
 
 # --- the published cases: what entered, what left, and aggregates of the content, also by group ---------------------

@@ -20,7 +20,7 @@ from support.incremental_runs import IncrementalRuns
 from support.places import CASES
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
-from wincli.windowing.planning.plan import Plan, make_plan
+from wincli.windowing.planning.plan import make_plan
 
 LETTERS = "abcdefghijklmnop"
 ALL = json.loads((CASES / "condition_windows.json").read_text(encoding="utf-8"))
@@ -32,15 +32,10 @@ def table_of(case: dict[str, Any]) -> pa.Table:
     return pa.table({"id": list(LETTERS[: len(columns["t"])]), **columns})
 
 
-def plan_of(case: dict[str, Any]) -> Plan:
-    calls = [parse_aggregate("ids=collect(id)")]
-    key = [case["key"]] if "key" in case else []
-    options = Options(at_end=end_of(case), emit_evicted=case.get("emit_evicted", False))
-    return make_plan(parse_window(case["window"]), table_of(case).schema, key, ["t"], calls, options)
-
-
-def end_of(case: dict[str, Any]) -> Any:
-    return case.get("at_end", "flush")
+def asked(case: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """Its key and its options."""
+    options = {"at_end": case.get("at_end", "flush"), "emit_evicted": case.get("emit_evicted", False)}
+    return [case["key"]] if "key" in case else [], options
 
 
 def panes_of(table: pa.Table) -> list[str]:
@@ -51,9 +46,9 @@ def panes_of(table: pa.Table) -> list[str]:
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case["name"])
 def test_whole_cut_between_rows_and_run_by_run(case: dict[str, Any]) -> None:
     """Run by run: a run for each row, each with the state of the one before."""
-    table, plan, wanted = table_of(case), plan_of(case), case["expect"]
-    key = [case["key"]] if "key" in case else []
-    options: dict[str, Any] = {"emit_evicted": case.get("emit_evicted", False), "at_end": end_of(case)}
+    table, wanted, (key, options) = table_of(case), case["expect"], asked(case)
+    calls = [parse_aggregate("ids=collect(id)")]
+    plan = make_plan(parse_window(case["window"]), table.schema, key, ["t"], calls, Options(**options))
     result = wincli.aggregate(table, case["window"], key=key, order_by=["t"], aggregates="ids=collect(id)", **options)
     assert panes_of(result) == wanted
     for rows in (1, 3):
@@ -63,7 +58,7 @@ def test_whole_cut_between_rows_and_run_by_run(case: dict[str, Any]) -> None:
         assert found.counts.filtered + found.counts.dropped_at_end == len(table) - found.counts.windowed
     runs = IncrementalRuns(plan, "none")
     for low, high in pairwise(range(len(table) + 1)):
-        end = end_of(case) if high == len(table) else "hold"
+        end = options["at_end"] if high == len(table) else "hold"
         runs.run([table.slice(low, high - low)], [[]], end, [], None)
     assert sorted(panes_of(runs.table)) == sorted(wanted)
 

@@ -36,7 +36,6 @@ from wincli.windowing.rows.sequence import Sequences, build, one_batch
 
 POLICIES = ["count", "delta", "time"]
 PAIRS = [(evict, trigger) for evict in POLICIES for trigger in [*POLICIES, "when"]]
-TIMED = [pair for pair in PAIRS if "time" in pair]
 Drawn = tuple[str, Any]
 
 
@@ -87,36 +86,30 @@ def windows(draw: st.DrawFn, stream: my.Stream, pair: tuple[str, str]) -> tuple[
     return out, draw(policies(stream, trigger, period, begin)), begin
 
 
-def agree(data: st.DataObject, stream: my.Stream, pair: tuple[str, str]) -> None:
+AGES_OF_FLOATS = [(("time", trigger), my.FLOATS) for trigger in ("count", "time")]
+
+
+@pytest.mark.parametrize(("pair", "clocks"), [*((pair, my.MEASURES) for pair in PAIRS), *AGES_OF_FLOATS])
+@given(data=st.data())
+def test_the_library_is_the_reference(pair: tuple[str, str], clocks: list[pa.DataType], data: st.DataObject) -> None:
+    stream = data.draw(clocked(clocks) if "time" in pair else my.streams())
     (out, evict), (look, trigger), origin = data.draw(windows(stream, pair))
-    clocks: dict[str, Any] = {}
+    told: dict[str, Any] = {}
     if "time" in pair:
         kind, values = stream.kind("clock"), reference.ticks_of(stream.table["clock"])
         far, zero = st.integers(0, 100).map(lambda n: my.value_of(n, kind)), my.value_of(0, kind)
         if data.draw(st.booleans()):  # where it stands behind the last row
-            clocks["clock"] = max(values, default=zero) + data.draw(far)
-        if (values or clocks) and data.draw(st.booleans()):  # and stood before the first
-            clocks["since"] = min(values, default=zero) - data.draw(far)
+            told["clock"] = max(values, default=zero) + data.draw(far)
+        if (values or told) and data.draw(st.booleans()):  # and stood before the first
+            told["since"] = min(values, default=zero) - data.draw(far)
     shared: dict[str, Any] = {"partial": data.draw(st.booleans())}
     rows = reference.read(stream.table)
-    panes = sliding(rows, evict, trigger, key=stream.key, order=stream.order, **shared, **clocks)
-    told = {name: seconds_of(value, stream.kind("clock")) for name, value in clocks.items()}
+    panes = sliding(rows, evict, trigger, key=stream.key, order=stream.order, **shared, **told)
+    told = {name: seconds_of(value, stream.kind("clock")) for name, value in told.items()}
     if "time" not in look:
         told.pop("since", None)
     shared |= {"origin": origin} if "time" in look and origin else {}
     check(stream, f"sliding, {out}, {look}", panes, **shared, **told)
-
-
-@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-@given(data=st.data())
-def test_the_library_is_the_reference(pair: tuple[str, str], data: st.DataObject) -> None:
-    agree(data, data.draw(clocked() if "time" in pair else my.streams()), pair)
-
-
-@pytest.mark.parametrize("trigger", ["count", "time"])
-@given(st.data(), clocked(my.FLOATS))
-def test_ages_of_floats(trigger: str, data: st.DataObject, stream: my.Stream) -> None:
-    agree(data, stream, ("time", trigger))
 
 
 @pytest.mark.parametrize("trigger", ["count", "delta"])

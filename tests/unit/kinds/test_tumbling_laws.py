@@ -4,6 +4,11 @@ delta(a, 2)     a   0 1 2 3 -50 5 6      count(2)   1 2 3 4 5       punct()   1 
                     [1 2 3] at 3                    [1 2]                     [1 2]
                           [4   5 6] at 6                [3 4]                       [3]
                                     [7] open                [5] open                    (a mark alone)
+change(v)       v   1 1 2 2 null null 1
+                    [1 1]                   at 2
+                        [2 2]               at null
+                            [null null]     at 1
+                                       [1]  open
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -22,8 +28,8 @@ from hypothesis import strategies as st
 import wincli
 from references import tumbling as reference
 from support import strategies as my
-from support.pane_laws import check, library_table, policy, seconds_of
-from wincli.windowing.errors import DataError
+from support.pane_laws import check, drawn_clock, library_table, policy, seconds_of
+from wincli.windowing.errors import ConfigError, DataError
 
 ENDS = st.sampled_from(["flush", "drop"])
 Drawn = tuple[my.Stream, str, reference.Policy]
@@ -66,14 +72,6 @@ DRAWN: dict[str, st.SearchStrategy[Drawn]] = {
     "change": change(),
     "time": time(),
 }
-
-
-def drawn_clock(data: st.DataObject, stream: my.Stream) -> Any:
-    """Where the clock stands: where the last row left it, or further on, in its column's own terms."""
-    if not len(stream.table) or data.draw(st.booleans()):
-        return None
-    ahead = data.draw(st.integers(0, 100).map(lambda n: my.value_of(n, stream.kind("clock"))))
-    return max(reference.ticks_of(stream.table["clock"])) + ahead
 
 
 @pytest.mark.parametrize("drawn", DRAWN.values(), ids=DRAWN)
@@ -126,6 +124,41 @@ def test_decimals_of_any_width_put_rows_in_order() -> None:
     table = pa.table({"id": [0, 1, 2], "t": pa.array([Decimal(10) ** 30, Decimal(1), -(Decimal(10) ** 30)])})
     result = wincli.aggregate(table, "count(3)", order_by=["t"], aggregates=["ids=collect(id)"])
     assert result["ids"].to_pylist() == [[2, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "second"),
+    [
+        *((kind, 1, 0) for kind in (pa.uint64(), pa.date32(), pa.time64("ns"), pa.timestamp("ns", "Europe/Paris"))),
+        (pa.duration("us"), 1, 0),
+        (pa.int8(), 1, -1),
+        (pa.bool_(), True, False),
+        (pa.string(), "", "a"),
+        (pa.large_string(), "b", "a"),
+        (pa.binary(), b"", b"\0"),
+        (pa.binary(2), b"ab", b"ba"),
+        (pa.decimal128(5, 2), Decimal("1.50"), Decimal("-1.50")),
+        (pa.decimal256(60, 0), Decimal(10**50), Decimal(10**50 + 1)),
+        (pa.dictionary(pa.int8(), pa.string()), "b", "a"),
+    ],
+    ids=str,
+)
+def test_change_is_over_columns_of_any_type_that_sorts(kind: pa.DataType, first: Any, second: Any) -> None:
+    assert runs(pa.array([first, first, None, None, second, first], kind)) == [[0, 1], [2, 3], [4], [5]]
+
+
+def test_change_takes_all_nan_as_one_and_a_column_without_values() -> None:
+    bits = np.array([0x7FF8000000000000, 0xFFF8000000000001, 0x7FF8000000000002], np.uint64)
+    assert runs(pa.array(bits.view(np.float64))) == runs(pa.nulls(3)) == [[0, 1, 2]]
+    with pytest.raises(ConfigError, match="whose values cannot be compared"):
+        runs(pa.array([[1], [2]]))
+
+
+def runs(values: pa.Array) -> list[list[int]]:
+    table = pa.table({"id": range(len(values)), "v": values})
+    result = wincli.aggregate(table, "change(v)", order_by="arrival", aggregates=["ids=collect(id)"])
+    assert result["closed_by"].to_pylist() == ["change"] * (len(result) - 1) + ["end"]
+    return result["ids"].to_pylist()
 
 
 REJECTS: dict[str, list[Any]] = {
