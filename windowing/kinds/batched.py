@@ -128,8 +128,9 @@ def full_lots(bounds: Ints, part: Codes, parts: int, size: int) -> tuple[Ints, I
             stored[p] += 1
             if stored[p] == size:
                 cause[m] = i
-                _enter_all(enter, older, i, m)
-                newest[p] = -1
+                while newest[p] >= 0:
+                    enter[newest[p]] = m
+                    newest[p] = older[newest[p]]
                 stored[p] = 0
                 m += 1
         for i in range(bounds[k], bounds[k + 1]):
@@ -141,14 +142,6 @@ def full_lots(bounds: Ints, part: Codes, parts: int, size: int) -> tuple[Ints, I
         m += 1
         first[k + 1] = m
     return first, enter, cause[:m]
-
-
-@kernel
-def _enter_all(enter: Ints, older: Ints, newest: int, moment: int) -> None:
-    i = newest
-    while i >= 0:
-        enter[i] = moment
-        i = older[i]
 
 
 @kernel
@@ -267,10 +260,6 @@ def _shortened(spec: Batched, sequences: Sequences, moments: Moments) -> Moments
     return replace(moments, leave=leave)
 
 
-def _never(bounds: Ints, first: Ints) -> Ints:
-    return np.repeat(first[1:], np.diff(bounds))
-
-
 def _codes(sequences: Sequences, names: Sequence[str]) -> tuple[Codes, int]:
     if not names:
         return np.zeros(len(sequences), np.int32), 1
@@ -280,16 +269,12 @@ def _codes(sequences: Sequences, names: Sequence[str]) -> tuple[Codes, int]:
 
 @dataclass(frozen=True, slots=True)
 class BatchedKind(WindowKind):
-    """A batched window.
-
-    ``spec``: its spec.
-    ``needs``: as in `WindowKind`.
-    """
+    """A batched window."""
 
     spec: Batched
     needs: Needs
 
-    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: ARG002
+    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
         if not is_sortable(dtype):
             raise ConfigError(f"column {name!r} is {dtype}, whose values cannot be compared", "name another column")
 
@@ -339,12 +324,13 @@ class BatchedKind(WindowKind):
         spec, bounds = self.spec, sequences.bounds
         if spec.within is not None:
             return _on_the_clock(spec, spec.within, sequences, context)
+        rows, counts = np.arange(len(sequences)), np.diff(bounds)
         if spec.every is not None:  # rows enter when a lot of them is stored
             first, enter, cause = full_lots(bounds, *_codes(sequences, spec.partition_by), int(spec.every))
             reasons = np.where(cause == AT_END, np.int8(reason("end")), np.int8(reason("batch")))
-            return Moments(first, enter, _never(bounds, first), cause, reasons)
-        rows = np.arange(len(sequences))
-        return Moments(bounds, rows, _never(bounds, bounds), rows, np.full(len(rows), reason("trigger"), np.int8))
+            return Moments(first, enter, np.repeat(first[1:], counts), cause, reasons)
+        trigger = np.full(len(rows), reason("trigger"), np.int8)
+        return Moments(bounds, rows, np.repeat(bounds[1:], counts), rows, trigger)
 
     def _bounds(
         self, sequences: Sequences, origin: Fraction, when: Measures | None
@@ -361,12 +347,7 @@ class BatchedKind(WindowKind):
         return starts.bounds(when), grid.bounds(when)
 
     def row_steps(
-        self,
-        sequences: Sequences,
-        signals: Signals,  # noqa: ARG002
-        panes: Panes,
-        parts: Lifetimes | None,  # noqa: ARG002
-        context: WindowContext,  # noqa: ARG002
+        self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
     ) -> RowSteps:
         rows, lives = len(sequences), memberships_of(panes.membership)
         never, entering = np.full(rows, NEVER), np.full(rows, NEVER)
@@ -374,11 +355,7 @@ class BatchedKind(WindowKind):
         return RowSteps(sequences.bounds[panes.key], np.zeros(rows, np.bool_), never, entering, never, True)
 
     def retained_rows(
-        self,
-        sequences: Sequences,
-        context: WindowContext,
-        panes: Panes | None,  # noqa: ARG002
-        key_lifetimes: Lifetimes | None,  # noqa: ARG002
+        self, sequences: Sequences, context: WindowContext, panes: Panes | None, key_lifetimes: Lifetimes | None
     ) -> Mask:
         """Return which rows the next run needs.
 

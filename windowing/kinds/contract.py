@@ -40,7 +40,7 @@ class WindowKind(ABC):
 
     # --- the panes
 
-    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:  # noqa: ARG002
+    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
         """Return the times of panes on a clock column of this type."""
         return PaneTimes()
 
@@ -54,12 +54,7 @@ class WindowKind(ABC):
 
     @abstractmethod
     def row_steps(
-        self,
-        sequences: Sequences,
-        signals: Signals,
-        panes: Panes,
-        parts: Lifetimes | None,
-        context: WindowContext,
+        self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
     ) -> RowSteps:
         """Return when rows enter and leave.
 
@@ -89,22 +84,18 @@ class WindowKind(ABC):
 
     @abstractmethod
     def retained_rows(
-        self,
-        sequences: Sequences,
-        context: WindowContext,
-        panes: Panes | None,
-        key_lifetimes: Lifetimes | None,
+        self, sequences: Sequences, context: WindowContext, panes: Panes | None, key_lifetimes: Lifetimes | None
     ) -> Mask:
         """Return which rows are of use at the end of the run, bool (n,).
 
         ``panes``: where windows do not overlap, else None. ``key_lifetimes``: those of partition eviction, else None.
         """
 
-    def full_and_baseline(self, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:  # noqa: ARG002
+    def full_and_baseline(self, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:
         """Return `KeyState.full` and `KeyState.baseline` of each sequence at the end of the run."""
         return restored.key_state.full, restored.key_state.baseline
 
-    def last_closed(self, signals: Signals, context: WindowContext) -> int:  # noqa: ARG002
+    def last_closed(self, signals: Signals, context: WindowContext) -> int:
         """Return an event-time pane that is closed after all signals, as are all panes before it.
 
         It is the last such pane, or one not far before it: then a few more rows are retained, which no pane will show.

@@ -353,15 +353,14 @@ def _next_steps(
 class EventTimeKind(WindowKind):
     """Event-time panes.
 
-    ``spec``: their spec.
-    ``needs``: as in `WindowKind`. The event time is an option, and no attribute; it is the clock, and not the order
-        column, since rows are in arrival order.
+    The event time is an option, and no attribute; it is the clock, and not the order column, since rows are in arrival
+    order.
     """
 
     spec: TimeInterval
     needs: Needs
 
-    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:  # noqa: ARG002
+    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
         return PaneTimes(bounds=make_intervals(clock, self.spec).type)
 
     def _bound(self, sequences: Sequences, context: WindowContext) -> tuple[Intervals, Measures]:
@@ -400,12 +399,7 @@ class EventTimeKind(WindowKind):
         return Panes(key, number, membership, cause, closed_by, start, end, outputs=outputs), signals.marks
 
     def row_steps(
-        self,
-        sequences: Sequences,
-        signals: Signals,
-        panes: Panes,
-        parts: Lifetimes | None,  # noqa: ARG002
-        context: WindowContext,
+        self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
     ) -> RowSteps:
         """Return when rows enter and leave: a row enters by itself, and leaves when its last interval is closed.
 
@@ -448,11 +442,7 @@ class EventTimeKind(WindowKind):
         return intervals.grid.cells(values)
 
     def retained_rows(
-        self,
-        sequences: Sequences,
-        context: WindowContext,
-        panes: Panes | None,  # noqa: ARG002
-        key_lifetimes: Lifetimes | None,  # noqa: ARG002
+        self, sequences: Sequences, context: WindowContext, panes: Panes | None, key_lifetimes: Lifetimes | None
     ) -> Mask:
         intervals, values = self._bound(sequences, context)
         first, last = intervals.holding(values)

@@ -123,11 +123,7 @@ def _instants(triggers: Triggers, clock: SlidingClock | None) -> pa.Array | None
 
 @dataclass(frozen=True, slots=True)
 class SlidingKind(WindowKind):
-    """A sliding window.
-
-    ``spec``: its spec.
-    ``needs``: as in `WindowKind`.
-    """
+    """A sliding window."""
 
     spec: Sliding
     needs: Needs
@@ -194,12 +190,7 @@ class SlidingKind(WindowKind):
         )
 
     def row_steps(
-        self,
-        sequences: Sequences,
-        signals: Signals,  # noqa: ARG002
-        panes: Panes,
-        parts: Lifetimes | None,
-        context: WindowContext,
+        self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
     ) -> RowSteps:
         """Rows enter one by one and leave at the step of the row that evicts them; ``count(0)`` holds nothing."""
         driven, at = evicted_at(self.spec.evict, sequences), None
@@ -264,11 +255,7 @@ class SlidingKind(WindowKind):
     # --- from run to run
 
     def retained_rows(
-        self,
-        sequences: Sequences,
-        context: WindowContext,
-        panes: Panes | None,  # noqa: ARG002
-        key_lifetimes: Lifetimes | None,
+        self, sequences: Sequences, context: WindowContext, panes: Panes | None, key_lifetimes: Lifetimes | None
     ) -> Mask:
         """Return the rows that windows hold at the current time of the clock at the end."""
         held = sequences if key_lifetimes is None else replace(sequences, bounds=key_lifetimes.bounds)

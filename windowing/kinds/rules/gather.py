@@ -273,14 +273,8 @@ class Gathered:
         nothing, anywhere = np.empty(0, np.int16), np.empty(0, np.bool_)
         before, after = (nothing if each is None else each for each in (self.before, self.after))
         flags = Flags(anywhere if self.opens is None else self.opens, before, after, event, cause, why)
-        deltas, reaches = self._delta_rules(), self._reach_rules()
-        counts = Counts(_ints(rule for rule, _ in self.counts), _written([most for _, most in self.counts], np.int64))
-        return RowRules(flags, deltas, counts, no_window(deltas, counts, reaches)), reaches
-
-    def _delta_rules(self) -> Deltas:
-        integers = [each for each in self.deltas if not each[1]]
-        floats = [each for each in self.deltas if each[1]]
-        return Deltas(
+        integers, floats = ([each for each in self.deltas if bool(each[1]) == is_float] for is_float in (False, True))
+        deltas = Deltas(
             _ints(rule for rule, *_ in integers),
             _only_read(_stacked([values for *_, values, _ in integers], np.int64, self.rows)),
             _written([amount for *_, amount in integers], np.uint64),
@@ -289,14 +283,17 @@ class Gathered:
             _only_read(_stacked([values for *_, values, _ in floats], np.float64, self.rows)),
             _written([amount for *_, amount in floats], np.float64),
         )
+        counts = Counts(_ints(rule for rule, _ in self.counts), _written([most for _, most in self.counts], np.int64))
+        reaches = self._reaches()
+        return RowRules(flags, deltas, counts, no_window(deltas, counts, reaches)), reaches
 
-    def _reach_rules(self) -> Reaches | None:
+    def _reaches(self) -> Reaches | None:
         if not self.sums:
             return None
         rule, function, floating, values, valid, least, offset = zip(*self.sums, strict=True)
         enough = [each.__ceil__() for each in least]
-        ticks = [own for own, is_float in zip(values, floating, strict=True) if not is_float]
-        floats = [own for own, is_float in zip(values, floating, strict=True) if is_float]
+        ticks, floats = ([own for own, each in zip(values, floating, strict=True) if each == is_float]
+                         for is_float in (False, True))  # fmt: skip
         return Reaches(
             _ints(rule),
             _ints(function),

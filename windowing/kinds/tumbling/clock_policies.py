@@ -62,7 +62,7 @@ class ClockPolicy(TumblingPolicy):
     def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
         """Return the times of its panes on a clock column of this type: bounds are instants."""
 
-    def near(self, pane: KeyPane, ended: bool) -> Iterator[Fact]:  # noqa: ARG002
+    def near(self, pane: KeyPane, ended: bool) -> Iterator[Fact]:
         order, last = pane.sequences.order[0], int(pane.rows[-1])
         yield Fact("near", f"its last row is at {pane.text(order, last)}", pane.pos(last), "time")
         if pane.next_row is not None:
@@ -124,15 +124,24 @@ class ClockPolicy(TumblingPolicy):
 
 
 class DatedPolicy(ClockPolicy):
-    """A policy whose windows begin at dates, which are found one by one."""
+    """``calendar(unit, tz, at)`` and ``cron(expression, tz)``: windows begin at dates, which are found one by one."""
+
+    value: Calendar | Cron
+
+    @property
+    def why(self) -> str:  # type: ignore[override]
+        return "cron" if isinstance(self.value, Cron) else "time"
 
     @property
     def needs(self) -> Needs:
         return Needs(clock=True, dated=True, options=frozenset({"empty", "closed"}))
 
-    @abstractmethod
     def beginnings(self) -> Beginnings:
-        """Return the function that finds them."""
+        """Return the function that finds them. Raises `ConfigError` for an unknown zone."""
+        if isinstance(self.value, Calendar):
+            return calendar_beginnings(self.value)
+        zone_of(self.value.tz)
+        return partial(_instants, self.value)
 
     def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> CalendarGrid:
         """Return the windows from the first value, or ``context.since``, to the clock.
@@ -149,7 +158,7 @@ class DatedPolicy(ClockPolicy):
             begins, holes = _before(begins), [(low, _before(high)) for low, high in holes]
         return make_calendar_grid(dtype, self.beginnings(), begins, ends, holes)
 
-    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:  # noqa: ARG002
+    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
         dtype = calendar_type(pa.int64() if pa.types.is_null(clock) else clock)
         return PaneTimes(dtype, dtype)
 
@@ -214,32 +223,13 @@ def _check_empty(count: int) -> None:
         raise DataError(f"{count:,} windows or ticks would be empty", "use a longer period, or --empty skip")
 
 
-class CalendarPolicy(DatedPolicy):
-    """``calendar(unit, tz, at)``: local days, weeks, months and years."""
-
-    value: Calendar
-
-    def beginnings(self) -> Beginnings:
-        return calendar_beginnings(self.value)
+# The instants of a cron expression, as Debian's cron has them.
 
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _SECOND = dt.timedelta(seconds=1)
 _MOST = 5_000_000  # instants of one grid: at every minute nearly ten years
 _BACK = (2, 40, 400, 3_000, 18_000)  # days before the first value in which the instant before it may be
-
-
-class CronPolicy(DatedPolicy):
-    """``cron(expression, zone)``: windows between the instants of a cron expression, as Debian's cron has them."""
-
-    value: Cron
-
-    why: ClassVar[str] = "cron"
-
-    def beginnings(self) -> Beginnings:
-        """Return the instants of the expression. Raises `ConfigError` for an unknown zone."""
-        zone_of(self.value.tz)
-        return partial(_instants, self.value)
 
 
 def _instants(value: Cron, low: int, high: int) -> tuple[int, list[int]]:
@@ -293,7 +283,7 @@ class TimePolicy(ClockPolicy):
     def needs(self) -> Needs:
         return Needs(clock=True, options=frozenset({"empty", "origin", "closed"}))
 
-    def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> Grid:  # noqa: ARG002
+    def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> Grid:
         return time_grid(dtype, self.value.seconds, context.origin)
 
     def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
@@ -303,7 +293,7 @@ class TimePolicy(ClockPolicy):
 
 CLOCK_POLICIES: Final[Mapping[type, Callable[[Any], ClockPolicy]]] = {
     Time: TimePolicy,
-    Calendar: CalendarPolicy,
-    Cron: CronPolicy,
+    Calendar: DatedPolicy,
+    Cron: DatedPolicy,
 }
 """The policies of this module by the type of their value in the language."""

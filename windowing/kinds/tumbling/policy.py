@@ -71,7 +71,7 @@ class TumblingPolicy(ABC):
         """Say why it ended the window when ``row`` came: its last row, or the one behind."""
         return Told(f"{pane.name(row)} ended it ({self.why})")
 
-    def near(self, pane: KeyPane, ended: bool) -> Iterator[Fact]:  # noqa: ARG002
+    def near(self, pane: KeyPane, ended: bool) -> Iterator[Fact]:
         """Yield what came close: inside the window, and the row next in line. ``ended``: whether it ended this."""
         yield from ()
 

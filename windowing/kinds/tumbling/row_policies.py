@@ -49,7 +49,7 @@ class CountPolicy(TumblingPolicy):
     def needs(self) -> Needs:
         return Needs()
 
-    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:  # noqa: ARG002
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         rules.counts.append((rule, self.value.n))
 
     def most_rows(self) -> int:
@@ -194,7 +194,7 @@ class ChangePolicy(TumblingPolicy):
         """Its columns, of which none must hold a value: null is a value like others, and so is NaN."""
         return Needs(tuple(map(operand_column, self.value.columns)))
 
-    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: ARG002
+    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
         if not is_sortable(dtype):
             raise ConfigError(f"column {name!r} is {dtype}, whose values cannot be compared", "name another column")
 
@@ -254,7 +254,7 @@ class _ConditionPolicy(TumblingPolicy):
         """Its conditions, of which none must hold a value: null is not true."""
         return Needs(tuple(dict.fromkeys(map(operand_column, self.value.operands))))
 
-    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: ARG002
+    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
         for operand in self.value.operands:
             if operand_column(operand) == name:
                 check_condition(type(self.value).__name__.lower(), operand, dtype)
