@@ -95,6 +95,16 @@ class Policy:
     __slots__ = ()
 
     @property
+    def alternatives(self) -> tuple[Policy, ...]:
+        """The policies of which the first ends a window: this one, or those between ``or``."""
+        return (self,)
+
+    @property
+    def looks_at_window_before(self) -> bool:
+        """Whether an amount asks for the window before (section 13)."""
+        return False
+
+    @property
     def operands(self) -> tuple[Any, ...]:
         """What the policy takes that may be an expression: `windowing.language.conditions.Operand`."""
         return ()

@@ -212,6 +212,14 @@ class AnyOf(Policy):
     policies: tuple[Policy, ...]
 
     @property
+    def alternatives(self) -> tuple[Policy, ...]:
+        return self.policies
+
+    @property
+    def looks_at_window_before(self) -> bool:
+        return any(policy.looks_at_window_before for policy in self.policies)
+
+    @property
     def operands(self) -> tuple[Operand, ...]:
         return tuple(operand for policy in self.policies for operand in policy.operands)
 

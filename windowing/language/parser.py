@@ -89,12 +89,6 @@ def read_tumbling_policy(cursor: Cursor) -> Policy:
     return found[0] if len(found) == 1 else AnyOf(tuple(found))
 
 
-def looks_at_window_before(policy: Policy) -> bool:
-    """Whether an amount of a tumbling policy, or of one of several, asks for the window before (section 13)."""
-    policies = policy.policies if isinstance(policy, AnyOf) else (policy,)
-    return any(isinstance(each, Changing) and each.looks_at_window_before for each in policies)
-
-
 def _counted(
     kind: Literal["partitionCount", "tupleCount"], cursor: Cursor, call: Call, _: int
 ) -> spec.PartitionEviction:
@@ -285,7 +279,7 @@ def _tumbling(cursor: Cursor) -> spec.Tumbling:
     start, policy = cursor.peek().span.start, read_tumbling_policy(cursor)
     stop = cursor.last.span.stop
     partitioned, eviction = _options(cursor, "a tumbling window takes one policy, or several with 'or' between them")
-    if eviction is not None and looks_at_window_before(policy):
+    if eviction is not None and policy.looks_at_window_before:
         raise cursor.error(f"{eviction} does not go with previous", Span(start, stop), "leave one of them out")
     return spec.Tumbling(policy, partitioned, eviction)
 

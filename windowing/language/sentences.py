@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from typing import Any, Final
 
-from .conditions import AnyOf, operand_text
+from .conditions import operand_text
 from .options import Options
 from .row_policies import Count, Delta
 from .spec import (
@@ -23,22 +23,18 @@ from .spec import (
 )
 from .tokens import Times, decimal_text, duration, listed, rows
 
-# What begins and what ends a tumbling window, in words (semantics sections 2, 12 and 13).
-
-
 # What a window holds and when it comes out, in words, for each kind of window (semantics sections 2 to 6).
 
 
 def _tumbling(spec: Tumbling, options: Options, times: Times) -> list[str]:
     policy = spec.policy
-    policies = policy.policies if isinstance(policy, AnyOf) else (policy,)
-    found = [each.opening for each in policies if each.opening is not None]
+    found = [each.opening for each in policy.alternatives if each.opening is not None]
     if policy.stretch is not None:
         found.append(f"Windows are {policy.stretch}, and a row is in the one that its time is in.")
-    elif len(policies) == 1:
+    elif len(policy.alternatives) == 1:
         found.append(f"A window ends {policy.ending(times)}.")
     else:
-        numbered = "; ".join(f"({number}) {each.ending(times)}" for number, each in enumerate(policies, 1))
+        numbered = "; ".join(f"({number}) {each.ending(times)}" for number, each in enumerate(policy.alternatives, 1))
         found.append(f"A window ends at whichever comes first: {numbered}.")
     return [*found, *_eviction(spec.eviction, options)]
 
@@ -168,9 +164,7 @@ def _rows(spec: WindowSpec, key: Sequence[str], options: Options) -> Iterator[st
 
 
 def _grid(spec: WindowSpec, options: Options) -> Iterator[str]:
-    policy = spec.policy if isinstance(spec, Tumbling) else None
-    policies = policy.policies if isinstance(policy, AnyOf) else (policy,)
-    if not any(each is not None and each.stretch is not None for each in policies):
+    if not isinstance(spec, Tumbling) or all(each.stretch is None for each in spec.policy.alternatives):
         return
     if options.closed == "right":
         yield "A row on a bound is the last of the window that ends there."

@@ -29,7 +29,6 @@ from ....windowing.kinds.tumbling.clock_policies import ClockPolicy
 from ....windowing.kinds.tumbling.kind import TumblingKind
 from ....windowing.language.clock_policies import Time
 from ....windowing.language.conditions import When
-from ....windowing.language.parser import looks_at_window_before
 from ....windowing.language.row_policies import Count
 from ....windowing.language.spec import Batched, Sliding, Tumbling
 from ....windowing.local_executor import LocalExecutor
@@ -424,7 +423,7 @@ def _behind_window_before(plan: Plan, found: FoundWindow) -> Span | None:
     assert isinstance(spec, Tumbling)
     stands_alone = (
         spec.eviction is None
-        and not looks_at_window_before(spec.policy)
+        and not spec.policy.looks_at_window_before
         and not plan.takes_marks
         and not plan.lag_columns
         and plan.options.empty == "skip"

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from ...clock.interval_grid import clock_values
 from ...columns.arrays import Ints, Mask, combined, measures
-from ...language.calls import Policy
-from ...language.spec import AnyOf, From, Tumbling, While
+from ...language.spec import From, Tumbling, While
 from ...rows.marks import Marks, concatenate, epochs, no_marks
 from ...rows.membership import Ranges, memberships_of, ranges, shown, sizes, with_filter
 from ...rows.panes import AT_END, Panes, reason
@@ -50,12 +49,6 @@ from .row_policies import ROW_POLICIES
 _POLICIES: Final = {**ROW_POLICIES, **CLOCK_POLICIES}
 
 
-def policies_of(value: Policy) -> tuple[TumblingPolicy, ...]:
-    """Return the tumbling policies of a spec, in its order: those of ``or``, or the only one."""
-    values = value.policies if isinstance(value, AnyOf) else (value,)
-    return tuple(_POLICIES[type(each)](each) for each in values)
-
-
 def clock_policies() -> list[str]:
     """Return the words of the policies that the clock ends."""
     return [value.__name__.lower() for value in CLOCK_POLICIES]
@@ -78,12 +71,7 @@ class OpenWindow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TumblingKind(WindowKind):
-    """A tumbling window.
-
-    ``spec``: its spec.
-    ``policies``: its policies.
-    ``needs``: what they need together.
-    """
+    """A tumbling window. ``policies``: those of its spec, in its order, whose needs together are ``needs``."""
 
     spec: Tumbling
     policies: tuple[TumblingPolicy, ...]
@@ -183,12 +171,7 @@ class TumblingKind(WindowKind):
         return walk(sequences.bounds, np.ascontiguousarray(begin), said, reaches, earlier), said.window
 
     def row_steps(
-        self,
-        sequences: Sequences,
-        signals: Signals,
-        panes: Panes,
-        parts: Lifetimes | None,
-        context: WindowContext,
+        self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
     ) -> RowSteps:
         steps, evicted_at = steps_of_rows(after_rows(panes), len(sequences)), None
         skips = self.needs.window_before or any(policy.opens for policy in self.policies)
@@ -228,11 +211,7 @@ class TumblingKind(WindowKind):
         return self.grid.cells(sequences, context)
 
     def retained_rows(
-        self,
-        sequences: Sequences,
-        context: WindowContext,
-        panes: Panes | None,
-        key_lifetimes: Lifetimes | None,  # noqa: ARG002
+        self, sequences: Sequences, context: WindowContext, panes: Panes | None, key_lifetimes: Lifetimes | None
     ) -> Mask:
         """Return the rows of open windows; with ``--empty row`` also the newest row of each key."""
         assert panes is not None
@@ -463,7 +442,7 @@ def _behind(before: Sequences, segment: Sequences) -> Sequences:
 
 def tumbling_kind(spec: Tumbling) -> TumblingKind:
     """Return a tumbling window as a kind."""
-    policies, eviction = policies_of(spec.policy), spec.eviction
+    policies, eviction = tuple(_POLICIES[type(each)](each) for each in spec.policy.alternatives), spec.eviction
     needs, is_one = joined([policy.needs for policy in policies]), len(policies) == 1
     is_grid = is_one and needs.clock
     run_through = not all(policy.neighbours_decide for policy in policies)
