@@ -128,6 +128,22 @@ def test_rows_of_a_key_and_a_grid_cell_are_combined() -> None:
     assert rows.rows.schema.names == list(then.values)
 
 
+@examples(200)
+@given(st.data(), st.lists(st.tuples(st.integers(0, 12), st.sampled_from("ab")), min_size=2, max_size=16))
+def test_late_rows_are_not_combined_with_those_before_the_watermark(
+    data: st.DataObject, rows: list[tuple[int, str]]
+) -> None:
+    """Rows that go back and forth in time, of keys that complete each other's panes."""
+    table = pa.table({"t": pa.array([t for t, _ in rows], pa.timestamp("s")), "k": [k for _, k in rows]})
+    window = data.draw(st.sampled_from([case[0] for case in WINDOWS if case[1] == "arrival"]))
+    plan = planned(table, (window, "arrival", BY_TIME), ["k"], ["count()", "min(t)"])
+    source = MemorySource([table], [[]])
+    whole = run_in_memory(plan, source, [], None)
+    combined = run_in_memory(plan, source, [], pa.table({}), combine=True)
+    assert same(combined.table, whole.table), difference(combined.table, whole.table)
+    assert (combined.counts, combined.rejects.num_rows) == (whole.counts, whole.rejects.num_rows)
+
+
 def test_reduction_factor_is_sampled_from_the_middle_split() -> None:
     """Of three splits the middle one: four rows without a null, of three cells."""
     ticks = [0, 0, 0, None, 5, 6, 9, 12, 40, 40]
