@@ -66,7 +66,7 @@ def test_nan_in_the_attribute_and_in_the_key(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("holes")
-@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
 def test_a_glob_over_the_parts_of_any_format_meets_no_reject(run: Run, tmp_path: Path, form: str) -> None:
     ran = run("-w", "delta(amount,2)", "-k", "user", "--order-by", "ts", "--output-format", form, "log", "out")
     assert ran.code == 0
@@ -93,21 +93,6 @@ def test_input_columns_named_like_reject_columns_are_kept(run: Run, tmp_path: Pa
         '{"reason":"null_key","file":"log/a.csv","line":3,"detail":null,"text":null,"row":'
         '{"reason":1,"file":2,"line":3,"detail":4,"text":5,"row":6,"_reason":null,"_row":8}}\n'
     )
-
-
-def test_fields_that_do_not_fit_their_type_and_rows_of_another_width(run: Run, tmp_path: Path) -> None:
-    write(tmp_path / "log", a__csv="ts,amount\n1,5\nx,6\n3,y\n4\n5,6,7\n", b__csv="ts,amount\n6,8\n7,1e3\n")
-    types = ("--schema", "ts:int,amount:float")
-    ran = run("-w", "count(9)", *types, "-a", "ts=collect(ts)", "-a", "amount=collect(amount)", "log", "out")
-    assert ran.summary == "7 rows in, 1 window out, 4 rejected (unparsable 4), see _rejected"
-    assert rows(tmp_path / "out", "ts", "amount") == [([1, 6, 7], [5.0, 8.0, 1000.0])]
-    counts_of(tmp_path / "out", {"unparsable": 4}, 7)
-    assert rejected(tmp_path / "out", *WHY) == [
-        ("unparsable", "log/a.csv", 3, "column ts: 'x' is not an integer", "x,6"),
-        ("unparsable", "log/a.csv", 4, "column amount: 'y' is not a number", "3,y"),
-        ("unparsable", "log/a.csv", 5, "1 fields where the header has 2", "4"),
-        ("unparsable", "log/a.csv", 6, "3 fields where the header has 2", "5,6,7"),
-    ]
 
 
 def test_an_integer_sum_that_overflows_names_column_key_and_window(fails: Fails, tmp_path: Path) -> None:
@@ -138,34 +123,3 @@ def test_rejects_of_a_run_on_spark(spark_run: Run, tmp_path: Path) -> None:
         ("null_key", "log/b.csv", 2),
         ("unparsable", "log/a.csv", 3),
     ]
-
-
-def test_rows_that_fail_beside_the_row_before_are_set_aside_like_others(
-    run: Run, spark_run: Run, tmp_path: Path
-) -> None:
-    """By the scan, in one task and in many; one row is rejected as it is read, and is no row before."""
-    prices = [i % 50 for i in range(2000)]
-    log = {"ts": range(2000), "user": [f"u{i % 7}" for i in range(2000)], "price": [None, *prices[1:]]}
-    (tmp_path / "log").mkdir()
-    pq.write_table(pa.table(log), tmp_path / "log" / "a.parquet", row_group_size=300)
-    fails = "CAST(CASE WHEN price < lag(price) - 40 THEN 'fell' ELSE '1' END AS INT)"
-    asked = ("-w", "delta(price, 45)", "-k", "user", "--order-by", "ts", "-a", "n=count()", "-a", f"ok=sum({fails})")
-    wanted = [i for i in range(2000) if i > 7 and i % 50 < (i - 7) % 50 - 40]
-    results = []
-    many = ("--slice-size", "2KiB", "--split-size", "1KiB")
-    for out, ran in (("one", run(*asked, "log", "one")), ("many", spark_run(*asked, *many, "log", "many"))):
-        reasons = f"expression_error {len(wanted)}, null_attribute 1"
-        assert ran.code == 0, ran.err
-        assert f"{len(wanted) + 1} rejected ({reasons}), see _rejected" in ran.summary
-        told = sorted(rejected(tmp_path / out, "ts", *WHY))
-        detail = f"{fails}: 'fell' is no INTEGER"
-        assert told[0] == (0, "null_attribute", "log/a.parquet", 1, None, None)
-        assert told[1:] == [(i, "expression_error", "log/a.parquet", i + 1, detail, None) for i in wanted]
-        counts_of(tmp_path / out, {"expression_error": len(wanted), "null_attribute": 1}, 2000)
-        results.append(sorted(rows(tmp_path / out, "user", "window", "n", "ok")))
-    assert results[0] == results[1]
-    assert all(n == ok for *_, n, ok in results[0])
-    ran = run(*asked, "--max-rejects", "3", "log", "more")
-    assert ran.code != 0
-    assert f"{len(wanted) + 1} rows were rejected (expression_error {len(wanted)}, null_attribute 1)" in ran.err
-    assert not (tmp_path / "more").exists()

@@ -67,30 +67,6 @@ def test_range_with_state_redo_and_late_rows_is_that_of_folders(lake: Lake, tmp_
     assert "2026-11-04" in ok(tmp_path, "status", "st")
 
 
-def test_flipped_bit_of_a_data_file_is_found(lake: Lake, tmp_path: Path) -> None:
-    ok(tmp_path, "run", *WINDOW, *RANGE, "--state", "st", "in", lake.address("days"))
-    file = sorted((tmp_path / "lake").rglob("part-*.parquet"))[0]
-    content = bytearray(file.read_bytes())
-    for at in range(0, len(content), len(content) // 4):
-        file.write_bytes(bytes([*content[:at], content[at] ^ 1, *content[at + 1 :]]))
-        for checked in (lake.address("days"), "st"):
-            ran = wincli_here("verify", checked, cwd=tmp_path)
-            assert ran.code == 4
-            assert f"{file.name}: its checksum is crc32:" in ran.out
-
-
-def test_a_range_and_a_plain_result_do_not_mix_in_a_table(lake: Lake, tmp_path: Path) -> None:
-    one, days = lake.address("one"), lake.address("days")
-    ok(tmp_path, "run", *WINDOW, "in/day=2026-11-01", one)
-    ok(tmp_path, "run", *WINDOW, *RANGE, "in", days)
-    assert "logs.one has no column 'day', so it has no partition day=2026-11-01" in fails(
-        tmp_path, 2, "run", "-q", *WINDOW, *RANGE, "in", one
-    )
-    for more in ((), ("--mode", "overwrite")):
-        said = fails(tmp_path, 2, "run", "-q", *WINDOW, *more, "in/day=2026-11-01", days)
-        assert "logs.days holds other results in its folders, such as day=2026-11-01; nothing was touched" in said
-
-
 def test_chain_of_ranges_over_a_table_is_that_over_folders(lake: Lake, tmp_path: Path) -> None:
     second = ("--window", "count(1)", "--agg", "sum(sum_n)")
     for first, then in ((lake.address("one"), lake.address("two")), ("one", "two")):
