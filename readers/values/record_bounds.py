@@ -246,25 +246,12 @@ def _lines(data: npt.NDArray[np.uint8], ends: Int64s, starts: Int64s, stops: Int
 
 
 @njit(cache=True)
-def _are_objects(data: npt.NDArray[np.uint8], starts: Int64s, stops: Int64s, deepest: int) -> Mask:
-    found = np.empty(starts.size, np.bool_)
-    for row in range(starts.size):
-        # The two cheap tests of the first and last byte come before the count of brackets, which reads the line.
-        first, last = starts[row], stops[row] - 1
-        while first < last and data[first] in (_SPACE, _TAB, _CR):
-            first += 1
-        while last > first and data[last] in (_SPACE, _TAB, _CR):
-            last -= 1
-        found[row] = data[first] == _OPEN and data[last] == _CLOSE and not _is_deep(data[first : last + 1], deepest)
-    return found
-
-
-@njit(cache=True)
-def _are_deep(data: npt.NDArray[np.uint8], starts: Int64s, stops: Int64s, deepest: int) -> Mask:
-    found = np.empty(starts.size, np.bool_)
-    for row in range(starts.size):
-        found[row] = _is_deep(data[starts[row] : stops[row]], deepest)
-    return found
+def _brackets(line: npt.NDArray[np.uint8]) -> int:
+    # A plain sum of int32 without branches: the compiler turns it into SIMD code, many bytes at a time.
+    found = np.int32(0)
+    for c in line:
+        found += np.int32((c | np.uint8(_CASE)) == np.uint8(_OPEN))
+    return int(found)
 
 
 @njit(cache=True)
@@ -292,9 +279,22 @@ def _is_deep(line: npt.NDArray[np.uint8], deepest: int) -> bool:
 
 
 @njit(cache=True)
-def _brackets(line: npt.NDArray[np.uint8]) -> int:
-    # A plain sum of int32 without branches: the compiler turns it into SIMD code, many bytes at a time.
-    found = np.int32(0)
-    for c in line:
-        found += np.int32((c | np.uint8(_CASE)) == np.uint8(_OPEN))
-    return int(found)
+def _are_objects(data: npt.NDArray[np.uint8], starts: Int64s, stops: Int64s, deepest: int) -> Mask:
+    found = np.empty(starts.size, np.bool_)
+    for row in range(starts.size):
+        # The two cheap tests of the first and last byte come before the count of brackets, which reads the line.
+        first, last = starts[row], stops[row] - 1
+        while first < last and data[first] in (_SPACE, _TAB, _CR):
+            first += 1
+        while last > first and data[last] in (_SPACE, _TAB, _CR):
+            last -= 1
+        found[row] = data[first] == _OPEN and data[last] == _CLOSE and not _is_deep(data[first : last + 1], deepest)
+    return found
+
+
+@njit(cache=True)
+def _are_deep(data: npt.NDArray[np.uint8], starts: Int64s, stops: Int64s, deepest: int) -> Mask:
+    found = np.empty(starts.size, np.bool_)
+    for row in range(starts.size):
+        found[row] = _is_deep(data[starts[row] : stops[row]], deepest)
+    return found

@@ -88,26 +88,91 @@ def _parse(texts: pa.StringArray, layout: str, per_second: int) -> tuple[npt.NDA
 
 
 @njit(cache=True)
-def _parse_all(
-    data: npt.NDArray[np.uint8],
-    offsets: npt.NDArray[np.int32],
-    program: npt.NDArray[np.int64],
-    per_second: int,
-    ticks: npt.NDArray[np.int64],
-    ok: Mask,
-) -> None:
-    # Texts that do not parse keep ok = False and tick 0; the caller masks them, and the loop never raises.
-    step = 1_000_000_000 // per_second
-    limit = 9_223_372_036 if step == 1 else 9_223_372_036_854 * (step // 1000)  # the seconds that 64 bits of ticks hold
-    fields = np.empty(_OPS, np.int64)
-    for row in range(offsets.size - 1):
-        if not _read_fields(data[offsets[row] : offsets[row + 1]], program, fields):
-            continue
-        seconds = _seconds(fields)
-        # The fraction is always in ns. Digits below the tick are refused rather than cut: parsing loses nothing.
-        if fields[FRACTION] % step == 0 and -limit < seconds < limit:
-            ok[row] = True
-            ticks[row] = seconds * per_second + fields[FRACTION] // step
+def _digits(text: npt.NDArray[np.uint8], at: int, fewest: int, most: int) -> tuple[int, int]:
+    value, start = 0, at
+    while at < text.size and at - start < most and 48 <= text[at] <= 57:
+        value = 10 * value + (text[at] - 48)
+        at += 1
+    return (at if at - start >= fewest else _UNSET), value
+
+
+@njit(cache=True)
+def _after_letters(text: npt.NDArray[np.uint8], at: int) -> int:
+    start = at  # text | 32 is the lower case of a letter
+    while at < text.size and 97 <= text[at] | 32 <= 122:
+        at += 1
+    return at if at - start >= 3 else _UNSET
+
+
+@njit(cache=True)
+def _is_name(word: npt.NDArray[np.uint8], name: npt.NDArray[np.uint8]) -> bool:
+    # A name of nine letters has no zero behind it, so the length is compared before the padding.
+    if word.size > name.size or (word.size != 3 and word.size < name.size and name[word.size] != 0):
+        return False
+    return bool(np.all((word | 32) == name[: word.size]))
+
+
+@njit(cache=True)
+def _month(text: npt.NDArray[np.uint8], at: int) -> tuple[int, int]:
+    """Return the offset behind an English month name or its first three letters, and the number of the month.
+
+    The offset is negative where there is no such name.
+    """
+    end = _after_letters(text, at)
+    for month in range(12):
+        if end >= 0 and _is_name(text[at:end], _MONTHS[9 * month : 9 * month + 9]):
+            return end, month + 1
+    return _UNSET, 0
+
+
+@njit(cache=True)
+def _half(text: npt.NDArray[np.uint8], at: int) -> int:
+    if at + 2 > text.size or text[at + 1] | 32 != 109:
+        return _UNSET
+    return 0 if text[at] | 32 == 97 else 1 if text[at] | 32 == 112 else _UNSET
+
+
+@njit(cache=True)
+def _zone(text: npt.NDArray[np.uint8], at: int) -> tuple[int, int]:
+    """Read ``Z``, ``+hh``, ``+hhmm`` or ``+hh:mm``; return the offset in the text behind it, and the zone in seconds.
+
+    The offset is negative where there is no zone.
+    """
+    if at >= text.size:
+        return _UNSET, 0
+    if text[at] == 90:
+        return at + 1, 0
+    if text[at] != 43 and text[at] != 45:
+        return _UNSET, 0
+    sign = -1 if text[at] == 45 else 1
+    after, hours = _digits(text, at + 1, 2, 2)
+    if after < 0 or hours > 23:
+        return _UNSET, 0
+    colon = 1 if after < text.size and text[after] == 58 else 0
+    end, minutes = _digits(text, after + colon, 2, 2)
+    if end < 0:  # hours alone; a colon without minutes is an error
+        return (_UNSET if colon else after), sign * hours * 3600
+    return (end if minutes < 60 else _UNSET), sign * (hours * 3600 + minutes * 60)
+
+
+@njit(cache=True)
+def _is_leap(year: int) -> int:
+    return 1 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 0
+
+
+@njit(cache=True)
+def _is_clock(fields: npt.NDArray[np.int64]) -> bool:
+    """Whether the fields are a valid date and time of day; a leap second is not."""
+    year, month, day = fields[YEAR], fields[MONTH], fields[DAY]
+    leap = _is_leap(year)
+    # The month first: it is an index into _DAYS_BEFORE.
+    if not (1 <= month <= 12 and 1 <= fields[HOUR12] <= 12):
+        return False
+    if not 1 <= day <= _DAYS_BEFORE[month] - _DAYS_BEFORE[month - 1] + (leap and month == 2):
+        return False
+    if fields[DAY_OF_YEAR] != _UNSET and not 1 <= fields[DAY_OF_YEAR] <= 365 + leap:
+        return False
+    return bool(fields[HOUR] <= 23 and fields[MINUTE] <= 59 and fields[SECOND] <= 59)
 
 
 @njit(cache=True)
@@ -152,94 +217,6 @@ def _read_fields(text: npt.NDArray[np.uint8], program: npt.NDArray[np.int64], fi
 
 
 @njit(cache=True)
-def _digits(text: npt.NDArray[np.uint8], at: int, fewest: int, most: int) -> tuple[int, int]:
-    value, start = 0, at
-    while at < text.size and at - start < most and 48 <= text[at] <= 57:
-        value = 10 * value + (text[at] - 48)
-        at += 1
-    return (at if at - start >= fewest else _UNSET), value
-
-
-@njit(cache=True)
-def _after_letters(text: npt.NDArray[np.uint8], at: int) -> int:
-    start = at  # text | 32 is the lower case of a letter
-    while at < text.size and 97 <= text[at] | 32 <= 122:
-        at += 1
-    return at if at - start >= 3 else _UNSET
-
-
-@njit(cache=True)
-def _month(text: npt.NDArray[np.uint8], at: int) -> tuple[int, int]:
-    """Return the offset behind an English month name or its first three letters, and the number of the month.
-
-    The offset is negative where there is no such name.
-    """
-    end = _after_letters(text, at)
-    for month in range(12):
-        if end >= 0 and _is_name(text[at:end], _MONTHS[9 * month : 9 * month + 9]):
-            return end, month + 1
-    return _UNSET, 0
-
-
-@njit(cache=True)
-def _is_name(word: npt.NDArray[np.uint8], name: npt.NDArray[np.uint8]) -> bool:
-    # A name of nine letters has no zero behind it, so the length is compared before the padding.
-    if word.size > name.size or (word.size != 3 and word.size < name.size and name[word.size] != 0):
-        return False
-    return bool(np.all((word | 32) == name[: word.size]))
-
-
-@njit(cache=True)
-def _half(text: npt.NDArray[np.uint8], at: int) -> int:
-    if at + 2 > text.size or text[at + 1] | 32 != 109:
-        return _UNSET
-    return 0 if text[at] | 32 == 97 else 1 if text[at] | 32 == 112 else _UNSET
-
-
-@njit(cache=True)
-def _zone(text: npt.NDArray[np.uint8], at: int) -> tuple[int, int]:
-    """Read ``Z``, ``+hh``, ``+hhmm`` or ``+hh:mm``; return the offset in the text behind it, and the zone in seconds.
-
-    The offset is negative where there is no zone.
-    """
-    if at >= text.size:
-        return _UNSET, 0
-    if text[at] == 90:
-        return at + 1, 0
-    if text[at] != 43 and text[at] != 45:
-        return _UNSET, 0
-    sign = -1 if text[at] == 45 else 1
-    after, hours = _digits(text, at + 1, 2, 2)
-    if after < 0 or hours > 23:
-        return _UNSET, 0
-    colon = 1 if after < text.size and text[after] == 58 else 0
-    end, minutes = _digits(text, after + colon, 2, 2)
-    if end < 0:  # hours alone; a colon without minutes is an error
-        return (_UNSET if colon else after), sign * hours * 3600
-    return (end if minutes < 60 else _UNSET), sign * (hours * 3600 + minutes * 60)
-
-
-@njit(cache=True)
-def _is_clock(fields: npt.NDArray[np.int64]) -> bool:
-    """Whether the fields are a valid date and time of day; a leap second is not."""
-    year, month, day = fields[YEAR], fields[MONTH], fields[DAY]
-    leap = _is_leap(year)
-    # The month first: it is an index into _DAYS_BEFORE.
-    if not (1 <= month <= 12 and 1 <= fields[HOUR12] <= 12):
-        return False
-    if not 1 <= day <= _DAYS_BEFORE[month] - _DAYS_BEFORE[month - 1] + (leap and month == 2):
-        return False
-    if fields[DAY_OF_YEAR] != _UNSET and not 1 <= fields[DAY_OF_YEAR] <= 365 + leap:
-        return False
-    return bool(fields[HOUR] <= 23 and fields[MINUTE] <= 59 and fields[SECOND] <= 59)
-
-
-@njit(cache=True)
-def _is_leap(year: int) -> int:
-    return 1 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 0
-
-
-@njit(cache=True)
 def _seconds(fields: npt.NDArray[np.int64]) -> int:
     if fields[EPOCH] != _UNSET:
         return int(fields[EPOCH])
@@ -254,3 +231,26 @@ def _seconds(fields: npt.NDArray[np.int64]) -> int:
     if fields[AM_PM] != _UNSET:  # the hour is that of %H, or of %I where %H is absent or 0; 12 is hour 0 of its half
         hour = (fields[HOUR12] if hour == 0 else hour) % 12 + 12 * fields[AM_PM]
     return int(day * 86400 + hour * 3600 + fields[MINUTE] * 60 + fields[SECOND] - fields[ZONE])
+
+
+@njit(cache=True)
+def _parse_all(
+    data: npt.NDArray[np.uint8],
+    offsets: npt.NDArray[np.int32],
+    program: npt.NDArray[np.int64],
+    per_second: int,
+    ticks: npt.NDArray[np.int64],
+    ok: Mask,
+) -> None:
+    # Texts that do not parse keep ok = False and tick 0; the caller masks them, and the loop never raises.
+    step = 1_000_000_000 // per_second
+    limit = 9_223_372_036 if step == 1 else 9_223_372_036_854 * (step // 1000)  # the seconds that 64 bits of ticks hold
+    fields = np.empty(_OPS, np.int64)
+    for row in range(offsets.size - 1):
+        if not _read_fields(data[offsets[row] : offsets[row + 1]], program, fields):
+            continue
+        seconds = _seconds(fields)
+        # The fraction is always in ns. Digits below the tick are refused rather than cut: parsing loses nothing.
+        if fields[FRACTION] % step == 0 and -limit < seconds < limit:
+            ok[row] = True
+            ticks[row] = seconds * per_second + fields[FRACTION] // step

@@ -46,6 +46,11 @@ def digits_end(data: Bytes, i: int, n: int) -> int:
 
 
 @inline
+def _zeros(word: np.uint64) -> np.uint64:
+    return (word - _ONES) & ~word
+
+
+@inline
 def field_end(data: Bytes, i: int, n: int, delimiter: int) -> int:
     """Return where the first ``delimiter``, LF or CR stands at or behind ``i``; ``n`` where there is none."""
     # Invariant: none of the three stands from where the search began up to i; nor in the loops of the functions beside.
@@ -82,11 +87,6 @@ def plain_end(data: Bytes, i: int, n: int) -> int:
     return i
 
 
-@inline
-def _zeros(word: np.uint64) -> np.uint64:
-    return (word - _ONES) & ~word
-
-
 UNSURE = 1 << 20
 """Stands beside the bits of kinds: only Arrow can tell."""
 
@@ -107,43 +107,17 @@ _NO_NUMBER = -(1 << 20)
 
 
 @inline
-def kind_of_field(data: Bytes, lo: int, hi: int) -> int:  # noqa: PLR0911 - a question for each first byte
-    """Return the kind of a field of CSV, ``data[lo:hi]`` without quotes around it; 0 for an empty one."""
-    if lo == hi:
-        return 0
-    first = data[lo]
-    if _ZERO <= first <= _NINE or first == _MINUS:
-        number = kind_of_number(data, lo, hi)
-        return number if number != UNSURE else kind_of_time(data, lo, hi)
-    letter = first | _LOWER
-    if first >= _NOT_ASCII or first == _LOW_LINE:
-        return TEXT
-    if not _A <= letter <= _Z:
-        return UNSURE
-    size = hi - lo
-    if letter == _N:  # nan, and nan(..) of any length
-        return UNSURE if size > 1 and data[lo + 1] | _LOWER == _A else TEXT
-    if letter == _I:
-        return UNSURE if size in (_INF, _INFINITY) else TEXT
-    if letter == _T and size == _TRUES:
-        return BOOL if _is_word(data, lo, b"true", b"TRUE") else UNSURE
-    if letter == _F and size == _FALSES:
-        return BOOL if _is_word(data, lo, b"false", b"FALSE") else UNSURE
-    return TEXT
-
-
-@inline
-def _digits_end(data: Bytes, i: int, hi: int) -> int:
-    return min(digits_end(data, i, data.size), hi)  # a whole word may be read behind the value
-
-
-@inline
 def _is_word(data: Bytes, lo: int, small: bytes, capital: bytes) -> bool:
     is_small, is_capital = True, True
     for at in range(1, len(small)):
         is_small = is_small and data[lo + at] == small[at]
         is_capital = is_capital and data[lo + at] == capital[at]
     return (is_small and data[lo] in (small[0], capital[0])) or (is_capital and data[lo] == capital[0])
+
+
+@inline
+def _digits_end(data: Bytes, i: int, hi: int) -> int:
+    return min(digits_end(data, i, data.size), hi)  # a whole word may be read behind the value
 
 
 @inline
@@ -171,6 +145,13 @@ def kind_of_number(data: Bytes, lo: int, hi: int) -> int:
         if not 1 <= i - start <= _MOST_EXPONENT:
             return UNSURE
     return FLOAT if i == hi else UNSURE
+
+
+@inline
+def _two(data: Bytes, at: int) -> int:
+    """Return the number of two digits; far below 0 where they are none."""
+    high, low = np.int64(data[at]) - _ZERO, np.int64(data[at + 1]) - _ZERO
+    return int(high * 10 + low) if (high >= 0) & (high <= 9) & (low >= 0) & (low <= 9) else _NO_NUMBER
 
 
 @inline
@@ -207,7 +188,26 @@ def kind_of_time(data: Bytes, lo: int, hi: int) -> int:  # noqa: PLR0911 - a que
 
 
 @inline
-def _two(data: Bytes, at: int) -> int:
-    """Return the number of two digits; far below 0 where they are none."""
-    high, low = np.int64(data[at]) - _ZERO, np.int64(data[at + 1]) - _ZERO
-    return int(high * 10 + low) if (high >= 0) & (high <= 9) & (low >= 0) & (low <= 9) else _NO_NUMBER
+def kind_of_field(data: Bytes, lo: int, hi: int) -> int:  # noqa: PLR0911 - a question for each first byte
+    """Return the kind of a field of CSV, ``data[lo:hi]`` without quotes around it; 0 for an empty one."""
+    if lo == hi:
+        return 0
+    first = data[lo]
+    if _ZERO <= first <= _NINE or first == _MINUS:
+        number = kind_of_number(data, lo, hi)
+        return number if number != UNSURE else kind_of_time(data, lo, hi)
+    letter = first | _LOWER
+    if first >= _NOT_ASCII or first == _LOW_LINE:
+        return TEXT
+    if not _A <= letter <= _Z:
+        return UNSURE
+    size = hi - lo
+    if letter == _N:  # nan, and nan(..) of any length
+        return UNSURE if size > 1 and data[lo + 1] | _LOWER == _A else TEXT
+    if letter == _I:
+        return UNSURE if size in (_INF, _INFINITY) else TEXT
+    if letter == _T and size == _TRUES:
+        return BOOL if _is_word(data, lo, b"true", b"TRUE") else UNSURE
+    if letter == _F and size == _FALSES:
+        return BOOL if _is_word(data, lo, b"false", b"FALSE") else UNSURE
+    return TEXT

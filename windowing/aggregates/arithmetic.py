@@ -66,32 +66,6 @@ from .selection import counts, extreme_entries, items_of, over_items
 
 
 @kernel
-def interpolated_quantiles(values: Floats, numerator: int, denominator: int, lo: Ints, hi: Ints) -> Floats:
-    """Value at place ``(n - 1) * numerator / denominator`` of each pane's sorted values, NaN last, linear between."""
-    out = np.full(lo.size, np.nan)
-    scratch = np.empty(longest(lo, hi), np.float64)
-    for p in range(lo.size):
-        # NaNs sort last, so they count for the place but need not be in the scratch array.
-        count = 0
-        for i in range(lo[p], hi[p]):
-            if values[i] == values[i]:
-                scratch[count] = values[i]
-                count += 1
-        place = (hi[p] - lo[p] - 1) * numerator
-        below = place // denominator
-        part = (place % denominator) / denominator
-        if lo[p] < hi[p] and below + (part > 0) < count:
-            out[p] = select(scratch, count, below)
-            if part > 0:
-                # `select` leaves no smaller value after place ``below``: the next one in order is a minimum.
-                above = scratch[below + 1]
-                for i in range(below + 2, count):
-                    above = min(above, scratch[i])
-                out[p] = between(out[p], above, part)
-    return out
-
-
-@kernel
 def select(scratch: Floats, count: int, k: int) -> float:
     """Return the k-th smallest of the first ``count`` values and leave no smaller one after place k (Hoare).
 
@@ -126,6 +100,32 @@ def between(low: float, high: float, part: float) -> float:
     if np.isfinite(high - low):
         return low + (high - low) * part
     return low * (1.0 - part) + high * part
+
+
+@kernel
+def interpolated_quantiles(values: Floats, numerator: int, denominator: int, lo: Ints, hi: Ints) -> Floats:
+    """Value at place ``(n - 1) * numerator / denominator`` of each pane's sorted values, NaN last, linear between."""
+    out = np.full(lo.size, np.nan)
+    scratch = np.empty(longest(lo, hi), np.float64)
+    for p in range(lo.size):
+        # NaNs sort last, so they count for the place but need not be in the scratch array.
+        count = 0
+        for i in range(lo[p], hi[p]):
+            if values[i] == values[i]:
+                scratch[count] = values[i]
+                count += 1
+        place = (hi[p] - lo[p] - 1) * numerator
+        below = place // denominator
+        part = (place % denominator) / denominator
+        if lo[p] < hi[p] and below + (part > 0) < count:
+            out[p] = select(scratch, count, below)
+            if part > 0:
+                # `select` leaves no smaller value after place ``below``: the next one in order is a minimum.
+                above = scratch[below + 1]
+                for i in range(below + 2, count):
+                    above = min(above, scratch[i])
+                out[p] = between(out[p], above, part)
+    return out
 
 
 _DAY = 86400  # seconds: the difference of two dates is a duration in seconds

@@ -34,31 +34,9 @@ _SMALLEST = -1074  # binary exponent of the smallest float
 
 
 @kernel
-def nearest_sums(values: Floats, lo: Ints, hi: Ints) -> tuple[Floats, Floats]:
-    """Return the float nearest to the true sum of each pane, ties to even, and its residual: true sum less that float.
-
-    The sum of an empty pane is 0.0. The residual is the one of `nearest_of`, NaN where the sum was computed in limbs.
-    """
-    out = np.empty(lo.size, np.float64)
-    residuals = np.empty(lo.size, np.float64)
-    limbs = np.zeros(LIMBS, np.int64)
-    for p in range(lo.size):
-        # The fast way first: limbs are needed for few panes, and cost far more than the rows of a short one.
-        total, rest, lost = _with_errors(values, lo[p], hi[p])
-        nearest, residual, is_proven = nearest_of(total, rest, lost)
-        out[p] = nearest if is_proven else _nearest_whole(values, lo[p], hi[p], limbs)
-        residuals[p] = residual if is_proven else np.nan
-    return out, residuals
-
-
-@kernel
-def whole_sums(values: Floats, lo: Ints, hi: Ints) -> Floats:
-    """Return the float nearest to the true sum of each pane, computed in limbs from the start."""
-    out = np.empty(lo.size, np.float64)
-    limbs = np.zeros(LIMBS, np.int64)
-    for p in range(lo.size):
-        out[p] = _nearest_whole(values, lo[p], hi[p], limbs)
-    return out
+def _with_odd_last_bit(residual: float) -> float:
+    odd: float = np.int64(np.float64(residual).view(np.int64) | 1).view(np.float64)
+    return odd
 
 
 @kernel
@@ -83,28 +61,6 @@ def nearest_of(total: float, rest: float, lost: float) -> tuple[float, float, bo
 
 
 @kernel
-def is_whole(residual: float) -> bool:
-    """Whether a residual is exact. The last bit says so: 0 if it is; `nearest_of` sets it to 1 otherwise."""
-    last: bool = np.float64(residual).view(np.int64) & 1 == 0
-    return last
-
-
-@kernel
-def _with_odd_last_bit(residual: float) -> float:
-    odd: float = np.int64(np.float64(residual).view(np.int64) | 1).view(np.float64)
-    return odd
-
-
-def parts_of(values: Floats, lo: Ints, hi: Ints) -> tuple[Ints, Floats]:
-    """Return for each pane a few floats with the same true sum: their bounds, int64 (P+1,), and the floats.
-
-    A pane with rows has at least one such float, and never more floats than rows.
-    """
-    bounds, parts = _parts(frozen(values), frozen(lo), frozen(hi))
-    return bounds, parts[: bounds[-1]]
-
-
-@kernel
 def _with_errors(values: Floats, begin: int, end: int) -> tuple[float, float, float]:
     total = 0.0
     rest = 0.0
@@ -119,71 +75,23 @@ def _with_errors(values: Floats, begin: int, end: int) -> tuple[float, float, fl
 
 
 @kernel
-def _parts(values: Floats, lo: Ints, hi: Ints) -> tuple[Ints, Floats]:
-    bounds = np.zeros(lo.size + 1, np.int64)
-    parts = np.empty((hi - lo).sum(), np.float64)
-    limbs = np.zeros(LIMBS, np.int64)
-    count = 0
-    for p in range(lo.size):
-        total, rest, lost = _with_errors(values, lo[p], hi[p])
-        if lost == 0.0 and np.isfinite(total):
-            if lo[p] < hi[p]:
-                parts[count] = total
-                count += 1
-            if rest != 0.0:
-                parts[count] = rest
-                count += 1
-        else:
-            count = _parts_in_limbs(values, lo[p], hi[p], limbs, parts, count)
-        bounds[p + 1] = count
-    return bounds, parts
+def _propagate(limbs: Ints) -> None:
+    """Propagate carries: all limbs but the last, which has the sign, keep 32 bit."""
+    for i in range(limbs.size - 1):
+        limbs[i + 1] += limbs[i] >> 32
+        limbs[i] &= LIMB
 
 
 @kernel
-def _parts_in_limbs(values: Floats, begin: int, end: int, limbs: Ints, parts: Floats, count: int) -> int:
-    """Write a sum limb by limb into ``parts`` from place ``count`` on, and return the place after the last one.
-
-    The values themselves are written where they are fewer, or where a limb exceeds the largest float.
-    """
-    limbs[:] = 0
-    special = add_to_limbs(values, begin, end, limbs)
-    if special != 0.0:
-        parts[count] = special
-        return count + 1
-    sign = _settled(limbs)
-    first = count
-    for i in range(_PADDING, LIMBS):
-        if limbs[i]:
-            part = math.ldexp(sign * limbs[i], 32 * (i - _PADDING) + _SMALLEST)
-            if count - first == end - begin or not np.isfinite(part):
-                parts[first : first + end - begin] = values[begin:end]
-                return first + end - begin
-            parts[count] = part
-            count += 1
-    if count == first:
-        parts[count] = 0.0
-        count += 1
-    return count
-
-
-@kernel
-def write_limbs(limbs: Ints, parts: Floats, count: int) -> int:
-    """Write a sum in limbs, which must be finite as floats, into ``parts`` from place ``count`` on.
-
-    Return the place after the last float. The limbs are overwritten.
-    """
-    sign = _settled(limbs)
-    for i in range(_PADDING, LIMBS):
-        if limbs[i]:
-            parts[count] = math.ldexp(sign * limbs[i], 32 * (i - _PADDING) + _SMALLEST)
-            count += 1
-    return count
-
-
-@kernel
-def _nearest_whole(values: Floats, begin: int, end: int, limbs: Ints) -> float:
-    limbs[:] = 0
-    return nearest_in_limbs(limbs, add_to_limbs(values, begin, end, limbs))
+def _settled(limbs: Ints) -> float:
+    """Bring all limbs into ``[0, 2**32)``; return the sign of the number."""
+    _propagate(limbs)
+    if limbs[-1] >= 0:
+        return 1.0
+    for i in range(limbs.size):
+        limbs[i] = -limbs[i]
+    _propagate(limbs)
+    return -1.0
 
 
 @kernel
@@ -248,23 +156,115 @@ def add_to_limbs(values: Floats, begin: int, end: int, limbs: Ints) -> float:
 
 
 @kernel
-def _settled(limbs: Ints) -> float:
-    """Bring all limbs into ``[0, 2**32)``; return the sign of the number."""
-    _propagate(limbs)
-    if limbs[-1] >= 0:
-        return 1.0
-    for i in range(limbs.size):
-        limbs[i] = -limbs[i]
-    _propagate(limbs)
-    return -1.0
+def _nearest_whole(values: Floats, begin: int, end: int, limbs: Ints) -> float:
+    limbs[:] = 0
+    return nearest_in_limbs(limbs, add_to_limbs(values, begin, end, limbs))
 
 
 @kernel
-def _propagate(limbs: Ints) -> None:
-    """Propagate carries: all limbs but the last, which has the sign, keep 32 bit."""
-    for i in range(limbs.size - 1):
-        limbs[i + 1] += limbs[i] >> 32
-        limbs[i] &= LIMB
+def nearest_sums(values: Floats, lo: Ints, hi: Ints) -> tuple[Floats, Floats]:
+    """Return the float nearest to the true sum of each pane, ties to even, and its residual: true sum less that float.
+
+    The sum of an empty pane is 0.0. The residual is the one of `nearest_of`, NaN where the sum was computed in limbs.
+    """
+    out = np.empty(lo.size, np.float64)
+    residuals = np.empty(lo.size, np.float64)
+    limbs = np.zeros(LIMBS, np.int64)
+    for p in range(lo.size):
+        # The fast way first: limbs are needed for few panes, and cost far more than the rows of a short one.
+        total, rest, lost = _with_errors(values, lo[p], hi[p])
+        nearest, residual, is_proven = nearest_of(total, rest, lost)
+        out[p] = nearest if is_proven else _nearest_whole(values, lo[p], hi[p], limbs)
+        residuals[p] = residual if is_proven else np.nan
+    return out, residuals
+
+
+@kernel
+def whole_sums(values: Floats, lo: Ints, hi: Ints) -> Floats:
+    """Return the float nearest to the true sum of each pane, computed in limbs from the start."""
+    out = np.empty(lo.size, np.float64)
+    limbs = np.zeros(LIMBS, np.int64)
+    for p in range(lo.size):
+        out[p] = _nearest_whole(values, lo[p], hi[p], limbs)
+    return out
+
+
+@kernel
+def is_whole(residual: float) -> bool:
+    """Whether a residual is exact. The last bit says so: 0 if it is; `nearest_of` sets it to 1 otherwise."""
+    last: bool = np.float64(residual).view(np.int64) & 1 == 0
+    return last
+
+
+def parts_of(values: Floats, lo: Ints, hi: Ints) -> tuple[Ints, Floats]:
+    """Return for each pane a few floats with the same true sum: their bounds, int64 (P+1,), and the floats.
+
+    A pane with rows has at least one such float, and never more floats than rows.
+    """
+    bounds, parts = _parts(frozen(values), frozen(lo), frozen(hi))
+    return bounds, parts[: bounds[-1]]
+
+
+@kernel
+def _parts_in_limbs(values: Floats, begin: int, end: int, limbs: Ints, parts: Floats, count: int) -> int:
+    """Write a sum limb by limb into ``parts`` from place ``count`` on, and return the place after the last one.
+
+    The values themselves are written where they are fewer, or where a limb exceeds the largest float.
+    """
+    limbs[:] = 0
+    special = add_to_limbs(values, begin, end, limbs)
+    if special != 0.0:
+        parts[count] = special
+        return count + 1
+    sign = _settled(limbs)
+    first = count
+    for i in range(_PADDING, LIMBS):
+        if limbs[i]:
+            part = math.ldexp(sign * limbs[i], 32 * (i - _PADDING) + _SMALLEST)
+            if count - first == end - begin or not np.isfinite(part):
+                parts[first : first + end - begin] = values[begin:end]
+                return first + end - begin
+            parts[count] = part
+            count += 1
+    if count == first:
+        parts[count] = 0.0
+        count += 1
+    return count
+
+
+@kernel
+def _parts(values: Floats, lo: Ints, hi: Ints) -> tuple[Ints, Floats]:
+    bounds = np.zeros(lo.size + 1, np.int64)
+    parts = np.empty((hi - lo).sum(), np.float64)
+    limbs = np.zeros(LIMBS, np.int64)
+    count = 0
+    for p in range(lo.size):
+        total, rest, lost = _with_errors(values, lo[p], hi[p])
+        if lost == 0.0 and np.isfinite(total):
+            if lo[p] < hi[p]:
+                parts[count] = total
+                count += 1
+            if rest != 0.0:
+                parts[count] = rest
+                count += 1
+        else:
+            count = _parts_in_limbs(values, lo[p], hi[p], limbs, parts, count)
+        bounds[p + 1] = count
+    return bounds, parts
+
+
+@kernel
+def write_limbs(limbs: Ints, parts: Floats, count: int) -> int:
+    """Write a sum in limbs, which must be finite as floats, into ``parts`` from place ``count`` on.
+
+    Return the place after the last float. The limbs are overwritten.
+    """
+    sign = _settled(limbs)
+    for i in range(_PADDING, LIMBS):
+        if limbs[i]:
+            parts[count] = math.ldexp(sign * limbs[i], 32 * (i - _PADDING) + _SMALLEST)
+            count += 1
+    return count
 
 
 # Integers wider than 64 bit, one per pane, as limbs in base 2**32: exact sums without big integers in the loop.

@@ -221,6 +221,14 @@ def load_state(states: Floats, k: int) -> State:
 
 
 @kernel
+def _tamed(high: float, low: float) -> tuple[float, float, float]:
+    if TAME_FROM < abs(high) < TAME_TO:
+        return high, low, 0.0
+    near, exponent = tamed(high)
+    return near, scaled(low, -exponent), np.float64(exponent)
+
+
+@kernel
 def _multiplied(a: float, a_rest: float, b: float, b_rest: float) -> tuple[float, float, float]:
     """Product of two floats with rests: the nearest float, its rest (0.0 if it is 0 or not finite), and an exponent."""
     product = a * b
@@ -231,15 +239,14 @@ def _multiplied(a: float, a_rest: float, b: float, b_rest: float) -> tuple[float
     return _tamed(nearest, rest - (nearest - product))
 
 
-@kernel
-def _tamed(high: float, low: float) -> tuple[float, float, float]:
-    if TAME_FROM < abs(high) < TAME_TO:
-        return high, low, 0.0
-    near, exponent = tamed(high)
-    return near, scaled(low, -exponent), np.float64(exponent)
-
-
 # A compressed binary trie over ranks. Its shape depends on the ranks alone, so folds through it associate by rank.
+
+
+@kernel
+def _join_nodes(parent: Ints, sibling: Ints, node: int, left: int, right: int) -> int:
+    parent[left] = parent[right] = node
+    sibling[left], sibling[right] = right, left
+    return node
 
 
 @kernel
@@ -278,13 +285,6 @@ def trie(rank: Ints) -> tuple[Ints, Ints, Ints, int]:
         depth -= 1
         top = _join_nodes(parent, sibling, right_edge[depth], left[depth], top)
     return node, parent, sibling, top
-
-
-@kernel
-def _join_nodes(parent: Ints, sibling: Ints, node: int, left: int, right: int) -> int:
-    parent[left] = parent[right] = node
-    sibling[left], sibling[right] = right, left
-    return node
 
 
 Answers: TypeAlias = tuple[Floats, Floats]
@@ -382,6 +382,17 @@ def _range_folds(rule: int, high: Floats, low: Floats, lo: Ints, hi: Ints, base:
 
 
 @kernel
+def _update_leaf(rule: int, tree: Floats, parent: Ints, sibling: Ints, node: int, state: State) -> None:
+    store_state(tree, node, state)
+    # Nodes are numbered from left to right, so the smaller of node and parent says on which side the node is.
+    while parent[node] >= 0:
+        other = load_state(tree, sibling[node])
+        state = combined(rule, state, other) if node < parent[node] else combined(rule, other, state)
+        node = parent[node]
+        store_state(tree, node, state)
+
+
+@kernel
 def _tree_folds(
     rule: int,
     high: Floats,
@@ -412,14 +423,3 @@ def _tree_folds(
                     _update_leaf(rule, tree, parent, sibling, node[i - begin], leaf(rule, high, low, leaves[i]))
             first[p], second[p] = answer(rule, load_state(tree, root))
     return first, second
-
-
-@kernel
-def _update_leaf(rule: int, tree: Floats, parent: Ints, sibling: Ints, node: int, state: State) -> None:
-    store_state(tree, node, state)
-    # Nodes are numbered from left to right, so the smaller of node and parent says on which side the node is.
-    while parent[node] >= 0:
-        other = load_state(tree, sibling[node])
-        state = combined(rule, state, other) if node < parent[node] else combined(rule, other, state)
-        node = parent[node]
-        store_state(tree, node, state)

@@ -146,6 +146,16 @@ def _sums(high: Floats, low: Floats, steps: LeafSteps) -> Sums:
 
 
 @kernel
+def _better(keys: Numbers, a: int, b: int, largest: bool) -> int:
+    """The entry with the smaller key, or the larger one, the first of equals; -1 is no entry."""
+    if a < 0 or b < 0:
+        return max(a, b)
+    if keys[a] == keys[b]:
+        return min(a, b)
+    return a if (keys[a] > keys[b]) == largest else b
+
+
+@kernel
 def _extremes(keys: Numbers, steps: LeafSteps) -> Extremes:
     smallest, largest = np.empty(len(steps.at) - 1, np.int64), np.empty(len(steps.at) - 1, np.int64)
     tree = np.empty((2 * max(1, steps.leaves.max()) if len(steps.leaves) else 2, 2), np.int64)
@@ -169,13 +179,3 @@ def _extremes(keys: Numbers, steps: LeafSteps) -> Extremes:
                     node >>= 1
             smallest[p], largest[p] = tree[1, 0], tree[1, 1]
     return smallest, largest
-
-
-@kernel
-def _better(keys: Numbers, a: int, b: int, largest: bool) -> int:
-    """The entry with the smaller key, or the larger one, the first of equals; -1 is no entry."""
-    if a < 0 or b < 0:
-        return max(a, b)
-    if keys[a] == keys[b]:
-        return min(a, b)
-    return a if (keys[a] > keys[b]) == largest else b

@@ -103,6 +103,21 @@ def exact_products(values: Ints, unsigned: bool, lo: Ints, hi: Ints) -> tuple[In
 
 
 @kernel
+def tamed(value: float) -> tuple[float, int]:
+    """Return a number of magnitude ``[0.5, 1)`` and a binary exponent; 0, infinity and NaN come back unchanged."""
+    if value == 0.0 or not np.isfinite(value):
+        return value, 0
+    digits, exponent = math.frexp(value)
+    return digits, exponent
+
+
+@kernel
+def scaled(value: float, exponent: int) -> float:
+    """Return ``value * 2**exponent``."""
+    return math.ldexp(value, min(max(exponent, -_FAR), _FAR)) if exponent else value
+
+
+@kernel
 def float_products(values: Floats, lo: Ints, hi: Ints) -> Floats:
     """Product of each pane's floats, rounded at every step; intermediate products cannot overflow or underflow."""
     out = np.empty(lo.size, np.float64)
@@ -121,21 +136,6 @@ def float_products(values: Floats, lo: Ints, hi: Ints) -> Floats:
                 exponent += more
         out[p] = scaled(product, exponent)
     return out
-
-
-@kernel
-def tamed(value: float) -> tuple[float, int]:
-    """Return a number of magnitude ``[0.5, 1)`` and a binary exponent; 0, infinity and NaN come back unchanged."""
-    if value == 0.0 or not np.isfinite(value):
-        return value, 0
-    digits, exponent = math.frexp(value)
-    return digits, exponent
-
-
-@kernel
-def scaled(value: float, exponent: int) -> float:
-    """Return ``value * 2**exponent``."""
-    return math.ldexp(value, min(max(exponent, -_FAR), _FAR)) if exponent else value
 
 
 @kernel
@@ -220,6 +220,20 @@ class EqualityKeys(NamedTuple):
 
 
 @kernel
+def _are_equal(keys: EqualityKeys, i: int, j: int) -> bool:
+    if not keys.offsets.size:
+        return keys.words[i] == keys.words[j]
+    one, other = keys.offsets[i], keys.offsets[j]
+    size = keys.offsets[i + 1] - one
+    if keys.offsets[j + 1] - other != size:
+        return False
+    at = 0
+    while at < size and keys.data[one + at] == keys.data[other + at]:
+        at += 1
+    return at == size
+
+
+@kernel
 def first_equals(keys: EqualityKeys, codes: Codes, distinct: int, rows: int, lo: Ints, hi: Ints) -> Ints:
     """The first row of its pane with an equal value, for each row: int64 (rows,); -1 for a row in no pane.
 
@@ -243,20 +257,6 @@ def first_equals(keys: EqualityKeys, codes: Codes, distinct: int, rows: int, lo:
                     first[i] = j
                     break
     return first
-
-
-@kernel
-def _are_equal(keys: EqualityKeys, i: int, j: int) -> bool:
-    if not keys.offsets.size:
-        return keys.words[i] == keys.words[j]
-    one, other = keys.offsets[i], keys.offsets[j]
-    size = keys.offsets[i + 1] - one
-    if keys.offsets[j + 1] - other != size:
-        return False
-    at = 0
-    while at < size and keys.data[one + at] == keys.data[other + at]:
-        at += 1
-    return at == size
 
 
 @kernel

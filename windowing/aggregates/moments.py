@@ -139,6 +139,37 @@ def squared_deviations(high: Floats, low: Floats, present: Dense) -> Deviations:
 
 
 @kernel
+def _is_constant(high: Floats, low: Floats, begin: int, end: int) -> bool:
+    """Whether all numbers are one finite number. A sum of squares of 0 does not prove it: tiny squares underflow."""
+    same = begin if begin == end or np.isfinite(high[begin]) else end + 1
+    while same < end and high[same] == high[begin] and (low.size == 0 or low[same] == low[begin]):
+        same += 1
+    return same == end
+
+
+@kernel
+def _spread_sum(count: int, sums: Sums, constant: bool) -> tuple[float, float, float]:
+    """``count * squares - total**2`` as two floats, and a bound on its relative error; NaN where no bound is known.
+
+    The lower float of a sum is at most 68 units in the last place of the upper float, because sums are normalised after
+    at most 64 rows. So a sum of squares loses less than ``count * 2**-98`` of itself, and ``total**2``, at most
+    ``count`` times that sum, no more than ``count * 2**-97`` of it. Squares that are too small have no such bound.
+    """
+    if constant:
+        return 0.0, 0.0, 0.0
+    total, rest, squares, square_rest = sums
+    many = np.float64(count)
+    whole = many * squares
+    square = total * total
+    left, error = sum_and_error(whole, -square)
+    error += product_error(many, squares, whole) + many * square_rest
+    error -= product_error(total, total, square) + 2.0 * total * rest
+    left, error = sum_and_error(left, error)
+    is_known = left > 0.0 and squares > _LEAST and whole < _MOST
+    return left, error, many * _LOST * (whole / left) if is_known else np.nan
+
+
+@kernel
 def _disjoint_deviations(high: Floats, low: Floats, lo: Ints, hi: Ints) -> Deviations:
     # Blocks of rows: all that does not depend on the rows before goes into loops without a dependence between steps,
     # which the compiler vectorises. Only the four running sums are sequential.
@@ -169,6 +200,28 @@ def _disjoint_deviations(high: Floats, low: Floats, lo: Ints, hi: Ints) -> Devia
         constant = squares == 0.0 and _is_constant(high, low, lo[p], hi[p])
         out[p], more[p], off[p] = _spread_sum(hi[p] - lo[p], (total, rest, squares, square_rest), constant)
     return out, more, off
+
+
+@kernel
+def _distance(high: Floats, low: Floats, i: int, reference: int) -> tuple[float, float]:
+    distance, error = sum_and_error(high[i], -high[reference])
+    more = low[i] - low[reference] if low.size else 0.0
+    return sum_and_error(distance, error + more)  # without a branch for empty errors, which takes longer
+
+
+@kernel
+def _added(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
+    total, error = sum_and_error(a, b)
+    return sum_and_error(total, error + (a_low + b_low))
+
+
+@kernel
+def _with_distance(sums: Sums, distance: float, error: float) -> Sums:
+    total, rest = _added(sums[0], sums[1], distance, error)
+    square = distance * distance
+    more = product_error(distance, distance, square) + 2.0 * distance * error
+    squares, square_rest = _added(sums[2], sums[3], square, more)
+    return total, rest, squares, square_rest
 
 
 @kernel
@@ -214,59 +267,6 @@ def _overlapping(high: Floats, low: Floats, lo: Ints, hi: Ints, base: Ints, befo
     return out, more, off
 
 
-@kernel
-def _distance(high: Floats, low: Floats, i: int, reference: int) -> tuple[float, float]:
-    distance, error = sum_and_error(high[i], -high[reference])
-    more = low[i] - low[reference] if low.size else 0.0
-    return sum_and_error(distance, error + more)  # without a branch for empty errors, which takes longer
-
-
-@kernel
-def _with_distance(sums: Sums, distance: float, error: float) -> Sums:
-    total, rest = _added(sums[0], sums[1], distance, error)
-    square = distance * distance
-    more = product_error(distance, distance, square) + 2.0 * distance * error
-    squares, square_rest = _added(sums[2], sums[3], square, more)
-    return total, rest, squares, square_rest
-
-
-@kernel
-def _added(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
-    total, error = sum_and_error(a, b)
-    return sum_and_error(total, error + (a_low + b_low))
-
-
-@kernel
-def _is_constant(high: Floats, low: Floats, begin: int, end: int) -> bool:
-    """Whether all numbers are one finite number. A sum of squares of 0 does not prove it: tiny squares underflow."""
-    same = begin if begin == end or np.isfinite(high[begin]) else end + 1
-    while same < end and high[same] == high[begin] and (low.size == 0 or low[same] == low[begin]):
-        same += 1
-    return same == end
-
-
-@kernel
-def _spread_sum(count: int, sums: Sums, constant: bool) -> tuple[float, float, float]:
-    """``count * squares - total**2`` as two floats, and a bound on its relative error; NaN where no bound is known.
-
-    The lower float of a sum is at most 68 units in the last place of the upper float, because sums are normalised after
-    at most 64 rows. So a sum of squares loses less than ``count * 2**-98`` of itself, and ``total**2``, at most
-    ``count`` times that sum, no more than ``count * 2**-97`` of it. Squares that are too small have no such bound.
-    """
-    if constant:
-        return 0.0, 0.0, 0.0
-    total, rest, squares, square_rest = sums
-    many = np.float64(count)
-    whole = many * squares
-    square = total * total
-    left, error = sum_and_error(whole, -square)
-    error += product_error(many, squares, whole) + many * square_rest
-    error -= product_error(total, total, square) + 2.0 * total * rest
-    left, error = sum_and_error(left, error)
-    is_known = left > 0.0 and squares > _LEAST and whole < _MOST
-    return left, error, many * _LOST * (whole / left) if is_known else np.nan
-
-
 # Exact sums of numbers and of their products, for numbers of any size and type: integers in limbs of 32 bit.
 #
 # Added entries are added and removed entries subtracted, which is exact for integers, so panes that overlap cost no
@@ -283,63 +283,6 @@ FLOAT_UNIT = -1074
 _SUM = 72  # limbs of a sum: 64 places for floats of 3 limbs, or 8 limbs of a decimal, and room for carries
 _WORK = 2 * _SUM + 16  # limbs of a sum of products, and of the square of a sum
 _OFTEN = 2**24  # changes between two carries: a product adds less than 2**37 to each limb
-
-
-@kernel
-def moments(a: Ints, b: Ints, rule: int, deltas: PaneDeltas) -> Floats:
-    """Return ``(high, low, exponent)`` twice for each pane, (P, 6): a number is ``(high + low) * 2**exponent``.
-
-    The first is ``sum(a)``, the second the other sum of the rule; both have a relative error below ``2**-100``. They
-    count units: the smallest float, or 1 for words, and the products of these. ``a``, ``b``: the bits of floats, int64
-    (n,), finite where a pane shows them; or words (n, W), least significant first and only the last signed.
-    """
-    panes = len(deltas.added_at) - 1
-    out = np.zeros((panes, 6), np.float64)
-    total, products = np.zeros(_SUM, np.int64), np.zeros(_WORK, np.int64)
-    span, wide = np.array([_SUM, 0]), np.array([_WORK, 0])
-    left, right = np.zeros(8, np.int64), np.zeros(8, np.int64)
-    one, other, work = np.zeros(_SUM, np.int64), np.zeros(_WORK, np.int64), np.zeros(_WORK, np.int64)
-    held = since = 0
-    for p in range(panes):
-        added, removed = deltas.added_at[p + 1] - deltas.added_at[p], deltas.removed_at[p + 1] - deltas.removed_at[p]
-        # Invariant: the limbs hold the exact sums of the ``held`` entries of the pane. If all entries of the last pane
-        # are removed, the limbs are cleared instead: that is cheaper, and keeps ``span`` short.
-        if removed == held:
-            _clear(total, span)
-            _clear(products, wide)
-            removed = since = 0
-            held = added
-        else:
-            held += added - removed
-        for j in range(removed + added):
-            entry = (
-                deltas.removed[deltas.removed_at[p] + j]
-                if j < removed
-                else deltas.added[deltas.added_at[p] + j - removed]
-            )
-            sign = -1 if j < removed else 1
-            minus, place, count = _loaded(a, entry, left)
-            _put(total, span, left, count, place, minus * sign)
-            if rule == SPREAD:
-                _put_product(products, wide, left, count, left, count, 2 * place, sign)
-            if rule == WEIGHTED:
-                factor, shift, many = _loaded(b, entry, right)
-                _put_product(products, wide, left, count, right, many, place + shift, minus * factor * sign)
-            since += 1
-            if since == _OFTEN:
-                _propagate(total, span)
-                _propagate(products, wide)
-                since = 0
-        end, side = _settled(total, span, one)
-        out[p, 0], out[p, 1], out[p, 2] = _two_floats(one, span[0], end, side)
-        if rule == SPREAD:
-            _spread(one, span[0], end, products, wide, held, work)
-            end, side = _settled(work, wide, other)
-        if rule == WEIGHTED:
-            end, side = _settled(products, wide, other)
-        if rule != MEAN:
-            out[p, 3], out[p, 4], out[p, 5] = _two_floats(other, wide[0], end, side)
-    return out
 
 
 @kernel
@@ -366,6 +309,21 @@ def _put_product(
 
 
 @kernel
+def _loaded_float(bits: int, limbs: Ints) -> tuple[int, int, int]:
+    exponent, digits = (bits >> 52) & 0x7FF, bits & ((1 << 52) - 1)
+    if exponent:
+        digits |= 1 << 52
+        exponent -= 1
+    shift = exponent & 31
+    low, high = (digits & LIMB) << shift, (digits >> 32) << shift
+    middle = (low >> 32) + (high & LIMB)
+    limbs[0] = low & LIMB
+    limbs[1] = middle & LIMB
+    limbs[2] = (high >> 32) + (middle >> 32)
+    return -1 if bits < 0 else 1, exponent >> 5, 3
+
+
+@kernel
 def _loaded(values: Ints, i: int, limbs: Ints) -> tuple[int, int, int]:
     """Write the limbs of a number; return its sign, the place of the least significant limb, and how many there are."""
     if values.ndim == 1:
@@ -387,18 +345,15 @@ def _loaded(values: Ints, i: int, limbs: Ints) -> tuple[int, int, int]:
 
 
 @kernel
-def _loaded_float(bits: int, limbs: Ints) -> tuple[int, int, int]:
-    exponent, digits = (bits >> 52) & 0x7FF, bits & ((1 << 52) - 1)
-    if exponent:
-        digits |= 1 << 52
-        exponent -= 1
-    shift = exponent & 31
-    low, high = (digits & LIMB) << shift, (digits >> 32) << shift
-    middle = (low >> 32) + (high & LIMB)
-    limbs[0] = low & LIMB
-    limbs[1] = middle & LIMB
-    limbs[2] = (high >> 32) + (middle >> 32)
-    return -1 if bits < 0 else 1, exponent >> 5, 3
+def _propagate(limbs: Ints, span: Ints) -> None:
+    """Propagate carries: all limbs but the last, which has the sign, keep 32 bit."""
+    end = min(span[1] + 2, limbs.size - 1)
+    for k in range(span[0], end):
+        limbs[k + 1] += limbs[k] >> 32
+        limbs[k] &= LIMB
+    while end >= span[0] and limbs[end] == 0:
+        end -= 1
+    span[1] = end + 1
 
 
 @kernel
@@ -458,12 +413,57 @@ def _clear(limbs: Ints, span: Ints) -> None:
 
 
 @kernel
-def _propagate(limbs: Ints, span: Ints) -> None:
-    """Propagate carries: all limbs but the last, which has the sign, keep 32 bit."""
-    end = min(span[1] + 2, limbs.size - 1)
-    for k in range(span[0], end):
-        limbs[k + 1] += limbs[k] >> 32
-        limbs[k] &= LIMB
-    while end >= span[0] and limbs[end] == 0:
-        end -= 1
-    span[1] = end + 1
+def moments(a: Ints, b: Ints, rule: int, deltas: PaneDeltas) -> Floats:
+    """Return ``(high, low, exponent)`` twice for each pane, (P, 6): a number is ``(high + low) * 2**exponent``.
+
+    The first is ``sum(a)``, the second the other sum of the rule; both have a relative error below ``2**-100``. They
+    count units: the smallest float, or 1 for words, and the products of these. ``a``, ``b``: the bits of floats, int64
+    (n,), finite where a pane shows them; or words (n, W), least significant first and only the last signed.
+    """
+    panes = len(deltas.added_at) - 1
+    out = np.zeros((panes, 6), np.float64)
+    total, products = np.zeros(_SUM, np.int64), np.zeros(_WORK, np.int64)
+    span, wide = np.array([_SUM, 0]), np.array([_WORK, 0])
+    left, right = np.zeros(8, np.int64), np.zeros(8, np.int64)
+    one, other, work = np.zeros(_SUM, np.int64), np.zeros(_WORK, np.int64), np.zeros(_WORK, np.int64)
+    held = since = 0
+    for p in range(panes):
+        added, removed = deltas.added_at[p + 1] - deltas.added_at[p], deltas.removed_at[p + 1] - deltas.removed_at[p]
+        # Invariant: the limbs hold the exact sums of the ``held`` entries of the pane. If all entries of the last pane
+        # are removed, the limbs are cleared instead: that is cheaper, and keeps ``span`` short.
+        if removed == held:
+            _clear(total, span)
+            _clear(products, wide)
+            removed = since = 0
+            held = added
+        else:
+            held += added - removed
+        for j in range(removed + added):
+            entry = (
+                deltas.removed[deltas.removed_at[p] + j]
+                if j < removed
+                else deltas.added[deltas.added_at[p] + j - removed]
+            )
+            sign = -1 if j < removed else 1
+            minus, place, count = _loaded(a, entry, left)
+            _put(total, span, left, count, place, minus * sign)
+            if rule == SPREAD:
+                _put_product(products, wide, left, count, left, count, 2 * place, sign)
+            if rule == WEIGHTED:
+                factor, shift, many = _loaded(b, entry, right)
+                _put_product(products, wide, left, count, right, many, place + shift, minus * factor * sign)
+            since += 1
+            if since == _OFTEN:
+                _propagate(total, span)
+                _propagate(products, wide)
+                since = 0
+        end, side = _settled(total, span, one)
+        out[p, 0], out[p, 1], out[p, 2] = _two_floats(one, span[0], end, side)
+        if rule == SPREAD:
+            _spread(one, span[0], end, products, wide, held, work)
+            end, side = _settled(work, wide, other)
+        if rule == WEIGHTED:
+            end, side = _settled(products, wide, other)
+        if rule != MEAN:
+            out[p, 3], out[p, 4], out[p, 5] = _two_floats(other, wide[0], end, side)
+    return out

@@ -69,6 +69,33 @@ def _cuts(lo: Ints, hi: Ints, room: int) -> Ints:
 
 
 @kernel
+def _levels(size: int) -> Ints:
+    """Where each level of counters begins, from one counter for each rank to at most 16 for all; and where they end."""
+    first = [0, max(size, 1)]
+    while first[-1] - first[-2] > 1 << _FAN:
+        first.append(first[-1] + ((first[-1] - first[-2] - 1) >> _FAN) + 1)
+    return np.array(first)
+
+
+@kernel
+def _shift(counts: Counts, first: Ints, rank: int, step: int) -> None:
+    for level in range(first.size - 1):
+        counts[first[level] + (rank >> (_FAN * level))] += step
+
+
+@kernel
+def _find(counts: Counts, first: Ints, place: int) -> int:
+    # From the top level down: skip counters until the one that covers ``place``, at most 15 on each level.
+    node = 0
+    for level in range(first.size - 2, -1, -1):
+        node <<= _FAN
+        while place >= counts[first[level] + node]:
+            place -= counts[first[level] + node]
+            node += 1
+    return node
+
+
+@kernel
 def order_statistics(ranks: Ints, place: Ints, width: int, deltas: PaneDeltas) -> npt.NDArray[np.int64]:
     """Return the ranks at places ``place``, ``place + 1``, .. of each pane's sorted ranks, of shape (P, width).
 
@@ -90,6 +117,27 @@ def order_statistics(ranks: Ints, place: Ints, width: int, deltas: PaneDeltas) -
             if 0 <= place[p] + k < size:
                 out[p, k] = _find(counts, first, place[p] + k)
     return out
+
+
+@kernel
+def _following(codes: Codes, distinct: int) -> Ints:
+    """The next entry with the same code, for each entry; -1 after the last."""
+    out = np.empty(codes.size, np.int64)
+    seen = np.full(distinct, -1, np.int64)
+    for i in range(codes.size - 1, -1, -1):
+        out[i] = seen[codes[i]]
+        seen[codes[i]] = i
+    return out
+
+
+@kernel
+def _update_winners(winners: Counts, node: int, counts: Ints, first: Ints) -> None:
+    """Update the winners above a leaf: the higher count wins; of equals the code that appeared earlier."""
+    while node > 1:
+        node //= 2
+        a, b = winners[2 * node], winners[2 * node + 1]
+        b_wins = b >= 0 and (counts[b] > counts[a] or (counts[b] == counts[a] and first[b] < first[a]))
+        winners[node] = b if b_wins else a
 
 
 @kernel
@@ -129,51 +177,3 @@ def most_frequent(codes: Codes, distinct: int, deltas: PaneDeltas) -> Ints:
         if distinct > 0 and counts[winners[1]] > 0:
             out[p] = first[winners[1]]
     return out
-
-
-@kernel
-def _levels(size: int) -> Ints:
-    """Where each level of counters begins, from one counter for each rank to at most 16 for all; and where they end."""
-    first = [0, max(size, 1)]
-    while first[-1] - first[-2] > 1 << _FAN:
-        first.append(first[-1] + ((first[-1] - first[-2] - 1) >> _FAN) + 1)
-    return np.array(first)
-
-
-@kernel
-def _shift(counts: Counts, first: Ints, rank: int, step: int) -> None:
-    for level in range(first.size - 1):
-        counts[first[level] + (rank >> (_FAN * level))] += step
-
-
-@kernel
-def _find(counts: Counts, first: Ints, place: int) -> int:
-    # From the top level down: skip counters until the one that covers ``place``, at most 15 on each level.
-    node = 0
-    for level in range(first.size - 2, -1, -1):
-        node <<= _FAN
-        while place >= counts[first[level] + node]:
-            place -= counts[first[level] + node]
-            node += 1
-    return node
-
-
-@kernel
-def _following(codes: Codes, distinct: int) -> Ints:
-    """The next entry with the same code, for each entry; -1 after the last."""
-    out = np.empty(codes.size, np.int64)
-    seen = np.full(distinct, -1, np.int64)
-    for i in range(codes.size - 1, -1, -1):
-        out[i] = seen[codes[i]]
-        seen[codes[i]] = i
-    return out
-
-
-@kernel
-def _update_winners(winners: Counts, node: int, counts: Ints, first: Ints) -> None:
-    """Update the winners above a leaf: the higher count wins; of equals the code that appeared earlier."""
-    while node > 1:
-        node //= 2
-        a, b = winners[2 * node], winners[2 * node + 1]
-        b_wins = b >= 0 and (counts[b] > counts[a] or (counts[b] == counts[a] and first[b] < first[a]))
-        winners[node] = b if b_wins else a

@@ -54,35 +54,27 @@ _LEAST = 2.0**-900  # a smaller numerator might lose rounding errors to underflo
 
 
 @kernel
-def quotients(
-    high: Floats,
-    low: Floats,
-    over: Floats,
-    over_low: Floats,
-    scale: float,
-    scale_low: float,
-    exponents: Floats,
-    off: Floats,
-    root: bool,
-) -> tuple[Floats, Mask]:
-    """Quotients times ``2**exponents``, or the roots of these, rounded once; and which are not proven.
+def times(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
+    """Product of two sums of two floats, with a relative error of a few ``2**-106``."""
+    product = a * b
+    return product, product_error(a, b, product) + (a * b_low + a_low * b)
 
-    ``exponents``: empty if all are 0. ``over_low``: empty if all are 0. ``off``: see `quotients.nearest`.
-    """
-    out = np.empty(high.size, np.float64)
-    in_doubt = np.ones(high.size, np.bool_)
-    if not exponents.size:
-        for p in range(high.size):
-            share = off[p] if off.size else _OFF
-            numbers = high[p], low[p], over[p], over_low[p] if over_low.size else 0.0
-            out[p], in_doubt[p] = _ratio(numbers, scale, scale_low, share, root)
-    for p in range(high.size):
-        if in_doubt[p]:
-            share = off[p] if off.size else _OFF
-            numbers = high[p], low[p], over[p], over_low[p] if over_low.size else 0.0
-            exponent = int(exponents[p]) if exponents.size else 0
-            out[p], in_doubt[p] = _scaled_ratio(numbers, scale, scale_low, share, root, exponent)
-    return out, in_doubt
+
+@kernel
+def quotient(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
+    """Quotient of two sums of two floats, with a relative error of a few ``2**-106``."""
+    near = a / b
+    product = near * b
+    left = ((a - product) - product_error(near, b, product)) + (a_low - near * b_low)
+    return near, left / b
+
+
+@kernel
+def _root(a: float, a_low: float) -> tuple[float, float]:
+    """Square root of a sum of two floats, as two floats: one step of Newton after the float root."""
+    near = math.sqrt(a)
+    square = near * near
+    return near, (((a - square) - product_error(near, near, square)) + a_low) / (2.0 * near)
 
 
 @kernel
@@ -120,18 +112,42 @@ def _scaled_ratio(
 
 
 @kernel
-def means(sums: Floats, residuals: Floats, counts: Ints) -> tuple[Floats, Mask]:
-    """Means, and which are in doubt."""
-    out = np.empty(sums.size, np.float64)
-    in_doubt = np.empty(sums.size, np.bool_)
-    for p in range(sums.size):
-        _, low, high = _mean(sums[p], residuals[p], np.float64(counts[p]))
-        out[p] = high
-        in_doubt[p] = not (low == high and _LEAST < abs(high) < np.inf)
-    for p in range(sums.size):
+def quotients(
+    high: Floats,
+    low: Floats,
+    over: Floats,
+    over_low: Floats,
+    scale: float,
+    scale_low: float,
+    exponents: Floats,
+    off: Floats,
+    root: bool,
+) -> tuple[Floats, Mask]:
+    """Quotients times ``2**exponents``, or the roots of these, rounded once; and which are not proven.
+
+    ``exponents``: empty if all are 0. ``over_low``: empty if all are 0. ``off``: see `quotients.nearest`.
+    """
+    out = np.empty(high.size, np.float64)
+    in_doubt = np.ones(high.size, np.bool_)
+    if not exponents.size:
+        for p in range(high.size):
+            share = off[p] if off.size else _OFF
+            numbers = high[p], low[p], over[p], over_low[p] if over_low.size else 0.0
+            out[p], in_doubt[p] = _ratio(numbers, scale, scale_low, share, root)
+    for p in range(high.size):
         if in_doubt[p]:
-            out[p], in_doubt[p] = _settled(sums[p], residuals[p], counts[p])
+            share = off[p] if off.size else _OFF
+            numbers = high[p], low[p], over[p], over_low[p] if over_low.size else 0.0
+            exponent = int(exponents[p]) if exponents.size else 0
+            out[p], in_doubt[p] = _scaled_ratio(numbers, scale, scale_low, share, root, exponent)
     return out, in_doubt
+
+
+@kernel
+def _remainder(total: float, near: float, count: float) -> float:
+    """``total - count * near``, exactly, for a float next to the mean."""
+    product = near * count
+    return (total - product) - product_error(near, count, product)
 
 
 @kernel
@@ -162,34 +178,18 @@ def _settled(total: float, residual: float, count: int) -> tuple[float, bool]:
 
 
 @kernel
-def _remainder(total: float, near: float, count: float) -> float:
-    """``total - count * near``, exactly, for a float next to the mean."""
-    product = near * count
-    return (total - product) - product_error(near, count, product)
-
-
-@kernel
-def times(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
-    """Product of two sums of two floats, with a relative error of a few ``2**-106``."""
-    product = a * b
-    return product, product_error(a, b, product) + (a * b_low + a_low * b)
-
-
-@kernel
-def quotient(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
-    """Quotient of two sums of two floats, with a relative error of a few ``2**-106``."""
-    near = a / b
-    product = near * b
-    left = ((a - product) - product_error(near, b, product)) + (a_low - near * b_low)
-    return near, left / b
-
-
-@kernel
-def _root(a: float, a_low: float) -> tuple[float, float]:
-    """Square root of a sum of two floats, as two floats: one step of Newton after the float root."""
-    near = math.sqrt(a)
-    square = near * near
-    return near, (((a - square) - product_error(near, near, square)) + a_low) / (2.0 * near)
+def means(sums: Floats, residuals: Floats, counts: Ints) -> tuple[Floats, Mask]:
+    """Means, and which are in doubt."""
+    out = np.empty(sums.size, np.float64)
+    in_doubt = np.empty(sums.size, np.bool_)
+    for p in range(sums.size):
+        _, low, high = _mean(sums[p], residuals[p], np.float64(counts[p]))
+        out[p] = high
+        in_doubt[p] = not (low == high and _LEAST < abs(high) < np.inf)
+    for p in range(sums.size):
+        if in_doubt[p]:
+            out[p], in_doubt[p] = _settled(sums[p], residuals[p], counts[p])
+    return out, in_doubt
 
 
 TwoFloats: TypeAlias = tuple[Floats, Floats]
@@ -488,6 +488,15 @@ def _kept(column: pa.Array, is_kept: Mask, ranges: Ranges) -> pa.Array:
 
 
 @kernel
+def _add_product(a: float, b: float, waiting: Floats, filled: int) -> int:
+    """Write a product as two floats behind others; return how many there are."""
+    product = a * b
+    waiting[filled] = product
+    waiting[filled + 1] = error_of_product(a, b, product)
+    return filled + 2
+
+
+@kernel
 def _square_parts(high: Floats, low: Floats, lo: Ints, hi: Ints) -> tuple[Ints, Floats]:
     bounds = np.zeros(lo.size + 1, np.int64)
     parts = np.empty(lo.size * LIMBS, np.float64)  # most of it is never written, so it takes no memory
@@ -507,12 +516,3 @@ def _square_parts(high: Floats, low: Floats, lo: Ints, hi: Ints) -> tuple[Ints, 
         count = write_limbs(limbs, parts, count)
         bounds[p + 1] = count
     return bounds, parts[:count].copy()
-
-
-@kernel
-def _add_product(a: float, b: float, waiting: Floats, filled: int) -> int:
-    """Write a product as two floats behind others; return how many there are."""
-    product = a * b
-    waiting[filled] = product
-    waiting[filled + 1] = error_of_product(a, b, product)
-    return filled + 2

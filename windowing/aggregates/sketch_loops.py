@@ -127,51 +127,6 @@ LARGEST = _HEAD + _PLACES
 
 
 @kernel
-def hll_sketches(coupons: Coupons, lo: Ints, hi: Ints) -> tuple[Bytes, Ints]:
-    """Return the sketches of all panes, one after the other, and where each begins: int64 (P+1,).
-
-    ``coupons``: uint32 (E,), 0 for an entry that counts as no value.
-    """
-    offsets = np.zeros(lo.size + 1, np.int64)
-    bound = 0
-    for p in range(lo.size):
-        bound += LARGEST if hi[p] - lo[p] > _SET else 12 + 4 * (hi[p] - lo[p])
-    out = np.zeros(bound, np.uint8)
-    table, owner = np.zeros(_TABLE, np.uint32), np.full(_TABLE, -1, np.int64)
-    found = np.empty(_SET, np.uint32)
-    for p in range(lo.size):
-        count = 0
-        for e in range(lo[p], hi[p]):
-            if coupons[e] and _is_new(coupons[e], p, table, owner):
-                if count == _SET:
-                    count += 1
-                    break
-                found[count] = coupons[e]
-                count += 1
-        begin = offsets[p]
-        if count > _SET:
-            offsets[p + 1] = begin + _write_places(coupons[lo[p] : hi[p]], out[begin:])
-        else:
-            offsets[p + 1] = begin + _write_coupons(np.sort(found[:count]), out[begin:])
-    return out[: offsets[-1]], offsets
-
-
-def coupons_of(sketch: Bytes) -> Coupons:
-    """Return coupons that have a sketch: its own, or one for each place; of places, more than a set has."""
-    mode = sketch[7] & 3
-    if mode < 2:
-        count, at = (int(sketch[6]), 8) if mode == 0 else (int(sketch[8:12].view("<u4")[0]), 12)
-        return sketch[at : at + 4 * count].view("<u4")
-    values = sketch[_HEAD:LARGEST].astype(np.uint32)
-    places = np.flatnonzero(values).astype(np.uint32)
-    coupons = values[places] << np.uint32(26) | places
-    # The bits between a place and its value are those of a hash that no sketch of places looks at: with other bits
-    # there, one place makes the coupons that say that there are too many for a set.
-    others = np.arange(1, _SET + 2, dtype=np.uint32) << np.uint32(LG_K)
-    return np.concatenate([coupons, coupons[0] | others])
-
-
-@kernel
 def _is_new(coupon: np.uint32, pane: int, table: Coupons, owner: Ints) -> bool:
     """Put a coupon into the table, unless it is there. A slot that another pane has filled is free."""
     slot = (np.int64(coupon) * 2654435761 >> 7) & (_TABLE - 1)
@@ -187,6 +142,12 @@ def _is_new(coupon: np.uint32, pane: int, table: Coupons, owner: Ints) -> bool:
 def _write_head(out: Bytes, words: int, array: int, flags: int, count: int, mode: int) -> None:
     """Write the first 8 bytes: words of the head, version, family, size of arrays, flags, a count, mode and HLL_8."""
     out[0], out[1], out[2], out[3], out[4], out[5], out[6], out[7] = words, 1, 7, LG_K, array, flags, count, mode | 8
+
+
+@kernel
+def _write_int(out: Bytes, at: int, value: int) -> None:
+    for i in range(4):
+        out[at + i] = (value >> (8 * i)) & 255
 
 
 @kernel
@@ -230,9 +191,48 @@ def _write_places(coupons: Coupons, out: Bytes) -> int:
 
 
 @kernel
-def _write_int(out: Bytes, at: int, value: int) -> None:
-    for i in range(4):
-        out[at + i] = (value >> (8 * i)) & 255
+def hll_sketches(coupons: Coupons, lo: Ints, hi: Ints) -> tuple[Bytes, Ints]:
+    """Return the sketches of all panes, one after the other, and where each begins: int64 (P+1,).
+
+    ``coupons``: uint32 (E,), 0 for an entry that counts as no value.
+    """
+    offsets = np.zeros(lo.size + 1, np.int64)
+    bound = 0
+    for p in range(lo.size):
+        bound += LARGEST if hi[p] - lo[p] > _SET else 12 + 4 * (hi[p] - lo[p])
+    out = np.zeros(bound, np.uint8)
+    table, owner = np.zeros(_TABLE, np.uint32), np.full(_TABLE, -1, np.int64)
+    found = np.empty(_SET, np.uint32)
+    for p in range(lo.size):
+        count = 0
+        for e in range(lo[p], hi[p]):
+            if coupons[e] and _is_new(coupons[e], p, table, owner):
+                if count == _SET:
+                    count += 1
+                    break
+                found[count] = coupons[e]
+                count += 1
+        begin = offsets[p]
+        if count > _SET:
+            offsets[p + 1] = begin + _write_places(coupons[lo[p] : hi[p]], out[begin:])
+        else:
+            offsets[p + 1] = begin + _write_coupons(np.sort(found[:count]), out[begin:])
+    return out[: offsets[-1]], offsets
+
+
+def coupons_of(sketch: Bytes) -> Coupons:
+    """Return coupons that have a sketch: its own, or one for each place; of places, more than a set has."""
+    mode = sketch[7] & 3
+    if mode < 2:
+        count, at = (int(sketch[6]), 8) if mode == 0 else (int(sketch[8:12].view("<u4")[0]), 12)
+        return sketch[at : at + 4 * count].view("<u4")
+    values = sketch[_HEAD:LARGEST].astype(np.uint32)
+    places = np.flatnonzero(values).astype(np.uint32)
+    coupons = values[places] << np.uint32(26) | places
+    # The bits between a place and its value are those of a hash that no sketch of places looks at: with other bits
+    # there, one place makes the coupons that say that there are too many for a set.
+    others = np.arange(1, _SET + 2, dtype=np.uint32) << np.uint32(LG_K)
+    return np.concatenate([coupons, coupons[0] | others])
 
 
 # KLL sketches of panes, in the binary form of Apache DataSketches, with 200 as the size, which is Spark's default.
@@ -325,56 +325,18 @@ def _fill(values: Numbers, items: Numbers, held: Ints) -> int:
 
 
 @kernel
-def kll_sketches(values: Numbers, lo: Ints, hi: Ints) -> tuple[Bytes, Ints]:
-    """Return the sketches of all panes, one after the other, and where each begins: int64 (P+1,).
-
-    ``values``: int64 or float64 (E,), without NaN.
-    """
-    offsets, room = np.zeros(lo.size + 1, np.int64), _room_of_all(_LEVELS)
-    bound = 0
-    for p in range(lo.size):
-        size = hi[p] - lo[p]
-        bound += 40 + 8 * size if size <= K else 40 + 4 * _LEVELS + 8 * min(size, room)
-    out = np.zeros(bound, np.uint8)
-    items, held = np.empty((_LEVELS, room), values.dtype), np.zeros(_LEVELS, np.int64)
-    for p in range(lo.size):
-        pane = values[lo[p] : hi[p]]
-        levels = _fill(pane, items, held)
-        offsets[p + 1] = offsets[p] + _write(pane, items, held, levels, out[offsets[p] :])
-    return out[: offsets[-1]], offsets
+def _write_values(out: Bytes, at: int, values: Numbers) -> int:
+    # numba takes a second to compile an assignment of arrays
+    for byte in values.view(np.uint8):
+        out[at] = byte
+        at += 1
+    return at
 
 
 @kernel
-def kll_quantiles(values: Numbers, numerator: int, denominator: int, lo: Ints, hi: Ints) -> Numbers:
-    """Return of each pane's sketch the smallest value with at least a share of all rows up to it; NaN of an empty pane.
-
-    ``numerator``, ``denominator``: the share, from 0 to 1.
-    """
-    out = np.full(lo.size, np.nan)
-    items, held = np.empty((_LEVELS, _room_of_all(_LEVELS)), values.dtype), np.zeros(_LEVELS, np.int64)
-    for p in range(lo.size):
-        if hi[p] > lo[p]:
-            levels = _fill(values[lo[p] : hi[p]], items, held)
-            rank = -(-(hi[p] - lo[p]) * numerator // denominator)
-            out[p] = _value_at(items, held, levels, rank)
-    return out
-
-
-@kernel
-def _value_at(items: Numbers, held: Ints, levels: int, rank: int) -> Any:
-    stored = held[:levels].sum()
-    kept, weights, at = np.empty(stored, items.dtype), np.empty(stored, np.int64), 0
-    for level in range(levels):
-        for i in range(held[level]):
-            kept[at + i], weights[at + i] = items[level, i], 1 << level
-        at += held[level]
-    before = 0
-    order = np.argsort(kept, kind="mergesort")
-    for i in order:
-        before += weights[i]
-        if before >= rank:
-            return kept[i]
-    return kept[order[-1]]
+def _write_sized_int(out: Bytes, at: int, value: int, size: int) -> None:
+    for i in range(size):
+        out[at + i] = (value >> (8 * i)) & 255
 
 
 @kernel
@@ -400,15 +362,53 @@ def _write(pane: Numbers, items: Numbers, held: Ints, levels: int, out: Bytes) -
 
 
 @kernel
-def _write_values(out: Bytes, at: int, values: Numbers) -> int:
-    # numba takes a second to compile an assignment of arrays
-    for byte in values.view(np.uint8):
-        out[at] = byte
-        at += 1
-    return at
+def kll_sketches(values: Numbers, lo: Ints, hi: Ints) -> tuple[Bytes, Ints]:
+    """Return the sketches of all panes, one after the other, and where each begins: int64 (P+1,).
+
+    ``values``: int64 or float64 (E,), without NaN.
+    """
+    offsets, room = np.zeros(lo.size + 1, np.int64), _room_of_all(_LEVELS)
+    bound = 0
+    for p in range(lo.size):
+        size = hi[p] - lo[p]
+        bound += 40 + 8 * size if size <= K else 40 + 4 * _LEVELS + 8 * min(size, room)
+    out = np.zeros(bound, np.uint8)
+    items, held = np.empty((_LEVELS, room), values.dtype), np.zeros(_LEVELS, np.int64)
+    for p in range(lo.size):
+        pane = values[lo[p] : hi[p]]
+        levels = _fill(pane, items, held)
+        offsets[p + 1] = offsets[p] + _write(pane, items, held, levels, out[offsets[p] :])
+    return out[: offsets[-1]], offsets
 
 
 @kernel
-def _write_sized_int(out: Bytes, at: int, value: int, size: int) -> None:
-    for i in range(size):
-        out[at + i] = (value >> (8 * i)) & 255
+def _value_at(items: Numbers, held: Ints, levels: int, rank: int) -> Any:
+    stored = held[:levels].sum()
+    kept, weights, at = np.empty(stored, items.dtype), np.empty(stored, np.int64), 0
+    for level in range(levels):
+        for i in range(held[level]):
+            kept[at + i], weights[at + i] = items[level, i], 1 << level
+        at += held[level]
+    before = 0
+    order = np.argsort(kept, kind="mergesort")
+    for i in order:
+        before += weights[i]
+        if before >= rank:
+            return kept[i]
+    return kept[order[-1]]
+
+
+@kernel
+def kll_quantiles(values: Numbers, numerator: int, denominator: int, lo: Ints, hi: Ints) -> Numbers:
+    """Return of each pane's sketch the smallest value with at least a share of all rows up to it; NaN of an empty pane.
+
+    ``numerator``, ``denominator``: the share, from 0 to 1.
+    """
+    out = np.full(lo.size, np.nan)
+    items, held = np.empty((_LEVELS, _room_of_all(_LEVELS)), values.dtype), np.zeros(_LEVELS, np.int64)
+    for p in range(lo.size):
+        if hi[p] > lo[p]:
+            levels = _fill(values[lo[p] : hi[p]], items, held)
+            rank = -(-(hi[p] - lo[p]) * numerator // denominator)
+            out[p] = _value_at(items, held, levels, rank)
+    return out

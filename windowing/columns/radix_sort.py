@@ -89,6 +89,31 @@ def _varying(words: Words) -> np.uint64:
 
 
 @kernel
+def _packed(words: Words, chosen: np.uint64, place_bits: int) -> tuple[Words, int]:
+    """The chosen bits of each word side by side above its place, uint64 (n,); and the number of chosen bits."""
+    shifts, masks, goals = np.empty(64, np.uint64), np.empty(64, np.uint64), np.empty(64, np.uint64)
+    # Neighbouring chosen bits move together, so a word costs one shift for each run of bits and not for each bit.
+    runs, bits, low = 0, 0, 0
+    while low < 64:
+        high = low
+        while high < 64 and (chosen >> np.uint64(high)) & np.uint64(1):
+            high += 1
+        if high > low:
+            shifts[runs], goals[runs] = np.uint64(low), np.uint64(place_bits + bits)
+            masks[runs] = ~np.uint64(0) >> np.uint64(64 - (high - low))
+            bits += high - low
+            runs += 1
+        low = high + 1
+    out = np.empty(len(words), np.uint64)
+    for i in range(len(words)):
+        packed = np.uint64(i)
+        for r in range(runs):
+            packed |= ((words[i] >> shifts[r]) & masks[r]) << goals[r]
+        out[i] = packed
+    return out, bits
+
+
+@kernel
 def _order(words: Words, chosen: np.uint64, room: int) -> tuple[Ints, Mask]:
     """The order of words by the ``chosen`` bits, and which words, once sorted, differ in these from the word before.
 
@@ -118,31 +143,6 @@ def _order(words: Words, chosen: np.uint64, room: int) -> tuple[Ints, Mask]:
         order[i] = np.int64(pairs[i] & (~np.uint64(0) >> np.uint64(room)))
         begins[i] = i == 0 or (pairs[i] ^ pairs[i - 1]) >> np.uint64(64 - room) != 0
     return order, begins
-
-
-@kernel
-def _packed(words: Words, chosen: np.uint64, place_bits: int) -> tuple[Words, int]:
-    """The chosen bits of each word side by side above its place, uint64 (n,); and the number of chosen bits."""
-    shifts, masks, goals = np.empty(64, np.uint64), np.empty(64, np.uint64), np.empty(64, np.uint64)
-    # Neighbouring chosen bits move together, so a word costs one shift for each run of bits and not for each bit.
-    runs, bits, low = 0, 0, 0
-    while low < 64:
-        high = low
-        while high < 64 and (chosen >> np.uint64(high)) & np.uint64(1):
-            high += 1
-        if high > low:
-            shifts[runs], goals[runs] = np.uint64(low), np.uint64(place_bits + bits)
-            masks[runs] = ~np.uint64(0) >> np.uint64(64 - (high - low))
-            bits += high - low
-            runs += 1
-        low = high + 1
-    out = np.empty(len(words), np.uint64)
-    for i in range(len(words)):
-        packed = np.uint64(i)
-        for r in range(runs):
-            packed |= ((words[i] >> shifts[r]) & masks[r]) << goals[r]
-        out[i] = packed
-    return out, bits
 
 
 # The order of pairs of integers that mostly come in order: of panes by key and number, for example.

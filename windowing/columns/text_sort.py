@@ -99,6 +99,16 @@ def _extent(offsets: Ints, data: Bytes) -> tuple[int, int, int]:
 
 
 @kernel
+def _reversed(word: Any) -> Any:
+    """The eight bytes of a number the other way round: LLVM has one instruction for these lines."""
+    bytes_ = np.uint64(0x00FF00FF00FF00FF)
+    pairs = np.uint64(0x0000FFFF0000FFFF)
+    word = (word & bytes_) << np.uint64(8) | (word >> np.uint64(8)) & bytes_
+    word = (word & pairs) << np.uint64(16) | (word >> np.uint64(16)) & pairs
+    return word << np.uint64(32) | word >> np.uint64(32)
+
+
+@kernel
 def _rests(offsets: Ints, data: Bytes, depth: int) -> tuple[Words, bool, bool]:
     """The bytes of each text after ``depth``, the first as the highest and zeros behind.
 
@@ -132,16 +142,6 @@ def _lower(words: Words) -> None:
     for i in range(len(words)):
         used = ((words[i] & ~highest) + ~highest | words[i]) & highest
         words[i] -= (used >> np.uint64(7)) * (_LOW - np.uint64(1))
-
-
-@kernel
-def _reversed(word: Any) -> Any:
-    """The eight bytes of a number the other way round: LLVM has one instruction for these lines."""
-    bytes_ = np.uint64(0x00FF00FF00FF00FF)
-    pairs = np.uint64(0x0000FFFF0000FFFF)
-    word = (word & bytes_) << np.uint64(8) | (word >> np.uint64(8)) & bytes_
-    word = (word & pairs) << np.uint64(16) | (word >> np.uint64(16)) & pairs
-    return word << np.uint64(32) | word >> np.uint64(32)
 
 
 Table = npt.NDArray[np.uint64]
@@ -330,31 +330,14 @@ def _split(
 
 
 @kernel
-def _merge(offsets: Ints, data: Bytes, bounds: Ints, depth: int) -> tuple[Codes, Ints]:
-    """Merge runs pairwise until one is left. ``depth``: length of the common prefix of all texts."""
-    rows, at, end = np.arange(len(offsets) - 1), offsets[:-1] + depth, offsets[1:].copy()
-    table = _table(_bytes_in_use(data, at, end), 64)
-    words = _words(data, at, end, table)
-    covered = depth + len(table)
-    is_complete = np.max(end - at) <= len(table)
-    rows_to, words_to = np.empty_like(rows), np.empty_like(words)
-    # log2(runs) rounds over rows and their words. Words decide nearly all comparisons, so bytes are rarely read.
-    while len(bounds) > 2:
-        for run in range(0, len(bounds) - 1, 2):
-            low, middle = bounds[run], bounds[run + 1]
-            high = bounds[min(run + 2, len(bounds) - 1)]
-            _merge_two(offsets, data, covered, is_complete, rows, words, low, middle, high, rows_to, words_to)
-        bounds = np.append(bounds[:-1:2], bounds[-1])
-        rows, rows_to = rows_to, rows
-        words, words_to = words_to, words
-    begins = np.empty(len(rows), np.bool_)
-    for i in range(len(rows)):
-        begins[i] = (
-            i == 0
-            or words[i] != words[i - 1]
-            or not (is_complete or _compare_rest(offsets, data, rows[i], rows[i - 1], covered) == 0)
-        )
-    return ranks(rows, begins)
+def _compare_rest(offsets: Ints, data: Bytes, a: int, b: int, covered: int) -> int:
+    """Compare texts a and b, whose first ``covered`` bytes are equal: negative, 0 or positive as a <, = or > b."""
+    i, j = offsets[a] + covered, offsets[b] + covered
+    while i < offsets[a + 1] and j < offsets[b + 1]:
+        if data[i] != data[j]:
+            return -1 if data[i] < data[j] else 1
+        i, j = i + 1, j + 1
+    return (offsets[a + 1] - i) - (offsets[b + 1] - j)
 
 
 @kernel
@@ -385,14 +368,31 @@ def _merge_two(
 
 
 @kernel
-def _compare_rest(offsets: Ints, data: Bytes, a: int, b: int, covered: int) -> int:
-    """Compare texts a and b, whose first ``covered`` bytes are equal: negative, 0 or positive as a <, = or > b."""
-    i, j = offsets[a] + covered, offsets[b] + covered
-    while i < offsets[a + 1] and j < offsets[b + 1]:
-        if data[i] != data[j]:
-            return -1 if data[i] < data[j] else 1
-        i, j = i + 1, j + 1
-    return (offsets[a + 1] - i) - (offsets[b + 1] - j)
+def _merge(offsets: Ints, data: Bytes, bounds: Ints, depth: int) -> tuple[Codes, Ints]:
+    """Merge runs pairwise until one is left. ``depth``: length of the common prefix of all texts."""
+    rows, at, end = np.arange(len(offsets) - 1), offsets[:-1] + depth, offsets[1:].copy()
+    table = _table(_bytes_in_use(data, at, end), 64)
+    words = _words(data, at, end, table)
+    covered = depth + len(table)
+    is_complete = np.max(end - at) <= len(table)
+    rows_to, words_to = np.empty_like(rows), np.empty_like(words)
+    # log2(runs) rounds over rows and their words. Words decide nearly all comparisons, so bytes are rarely read.
+    while len(bounds) > 2:
+        for run in range(0, len(bounds) - 1, 2):
+            low, middle = bounds[run], bounds[run + 1]
+            high = bounds[min(run + 2, len(bounds) - 1)]
+            _merge_two(offsets, data, covered, is_complete, rows, words, low, middle, high, rows_to, words_to)
+        bounds = np.append(bounds[:-1:2], bounds[-1])
+        rows, rows_to = rows_to, rows
+        words, words_to = words_to, words
+    begins = np.empty(len(rows), np.bool_)
+    for i in range(len(rows)):
+        begins[i] = (
+            i == 0
+            or words[i] != words[i - 1]
+            or not (is_complete or _compare_rest(offsets, data, rows[i], rows[i - 1], covered) == 0)
+        )
+    return ranks(rows, begins)
 
 
 # Texts in another order, eight bytes at a time: 2.5 M of nine bytes take 0.04 s, and 0.09 s in Arrow.

@@ -34,6 +34,50 @@ def risen_pairs(new: Measures, old: Measures, amount: Any) -> Mask:
 
 
 @kernel
+def _first_fall(values: Measures, begin: int, end: int) -> int:
+    """Return the first row below the one before it; ``end`` where there is none."""
+    for i in range(begin + 1, end):
+        if values[i] < values[i - 1]:
+            return i
+    return end
+
+
+@kernel
+def _nearest(records: Ints, height: int, values: Measures, i: int, amount: Any) -> int:
+    """Return the index of the nearest record that rises above row i; -1 where none does.
+
+    The last record is the nearest and the lowest, so the records that rise enough are the first ones. The search
+    begins at the last record, in growing steps, because most rows are evicted by a row that is not far away.
+    """
+    # invariant: the records from ``high`` on do not rise enough
+    low, high, step = height - 1, height, 1
+    while low >= 0 and not rises(values[records[low]], values[i], amount):
+        high = low
+        low -= step
+        step *= 2
+    low = max(low, -1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if rises(values[records[middle]], values[i], amount):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _recorded(records: Ints, height: int, values: Measures, i: int) -> int:
+    """Remove the records that row i reaches and put row i on top; NaN reaches no record and is none itself."""
+    if not values[i] == values[i]:  # noqa: SIM201 - only NaN is not itself
+        return height
+    # row i comes before the reached records and is at least as high: it evicts whatever they would evict, and sooner
+    while height > 0 and values[records[height - 1]] <= values[i]:
+        height -= 1
+    records[height] = i
+    return height + 1
+
+
+@kernel
 def evicted_by_delta(bounds: Ints, values: Measures, amount: Any) -> Ints:
     """Return for each row the row of its key that evicts it; n where no row does, int64 of shape (n,).
 
@@ -84,50 +128,6 @@ def oldest_retained(begin: Ints, place: Ints, at: Measures, values: Measures, ag
             low += 1
         out[p] = low
     return out
-
-
-@kernel
-def _first_fall(values: Measures, begin: int, end: int) -> int:
-    """Return the first row below the one before it; ``end`` where there is none."""
-    for i in range(begin + 1, end):
-        if values[i] < values[i - 1]:
-            return i
-    return end
-
-
-@kernel
-def _nearest(records: Ints, height: int, values: Measures, i: int, amount: Any) -> int:
-    """Return the index of the nearest record that rises above row i; -1 where none does.
-
-    The last record is the nearest and the lowest, so the records that rise enough are the first ones. The search
-    begins at the last record, in growing steps, because most rows are evicted by a row that is not far away.
-    """
-    # invariant: the records from ``high`` on do not rise enough
-    low, high, step = height - 1, height, 1
-    while low >= 0 and not rises(values[records[low]], values[i], amount):
-        high = low
-        low -= step
-        step *= 2
-    low = max(low, -1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if rises(values[records[middle]], values[i], amount):
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@kernel
-def _recorded(records: Ints, height: int, values: Measures, i: int) -> int:
-    """Remove the records that row i reaches and put row i on top; NaN reaches no record and is none itself."""
-    if not values[i] == values[i]:  # noqa: SIM201 - only NaN is not itself
-        return height
-    # row i comes before the reached records and is at least as high: it evicts whatever they would evict, and sooner
-    while height > 0 and values[records[height - 1]] <= values[i]:
-        height -= 1
-    records[height] = i
-    return height + 1
 
 
 # Where ``delta`` starts a window: the rows that rise above the first row of a window by more than an amount.

@@ -85,14 +85,22 @@ def union_members(bounds: Ints, lo: Ints, hi: Ints, first: Ints) -> Ints:
 
 
 @kernel
-def completed(bounds: Ints, pane: Ints, level: Ints) -> Ints:
-    """Return for each pane the first advance at whose level it is complete; the number of advances if none."""
-    out = np.empty(len(pane), np.int64)
-    # panes ascend within a key and levels ascend, so the search goes on from the place of the pane before
-    for s in range(len(bounds) - 1):
-        for p in range(bounds[s], bounds[s + 1]):
-            out[p] = _first_rising(level, out[p - 1] if p > bounds[s] else 0, pane[p])
-    return out
+def _first_from(ascending: Ints, begin: int, end: int, value: int) -> int:
+    """Return the first place in ``[begin, end)`` of a value not smaller, ``end`` if none; fast where it is near."""
+    step, stop = 1, begin
+    while stop < end and ascending[stop] < value:
+        begin = stop + 1
+        stop += step
+        step *= 2
+    stop = min(stop, end)
+    # not `np.searchsorted`: its call alone takes longer than the usual search, which ends at the first look
+    while begin < stop:
+        middle = (begin + stop) >> 1
+        if ascending[middle] < value:
+            begin = middle + 1
+        else:
+            stop = middle
+    return begin
 
 
 @kernel
@@ -106,6 +114,17 @@ def _first_rising(level: Ints, begin: int, value: int) -> int:
     if level[guess - 1] < value:
         return _first_from(level, guess, len(level), value)
     return _first_from(level, begin + 1, guess - 1, value)
+
+
+@kernel
+def completed(bounds: Ints, pane: Ints, level: Ints) -> Ints:
+    """Return for each pane the first advance at whose level it is complete; the number of advances if none."""
+    out = np.empty(len(pane), np.int64)
+    # panes ascend within a key and levels ascend, so the search goes on from the place of the pane before
+    for s in range(len(bounds) - 1):
+        for p in range(bounds[s], bounds[s + 1]):
+            out[p] = _first_rising(level, out[p - 1] if p > bounds[s] else 0, pane[p])
+    return out
 
 
 @kernel
@@ -185,25 +204,6 @@ def entry_runs(
                     count += 1
         first_entry[s + 1] = count
     return row[:count], enter[:count], leave[:count], first_entry
-
-
-@kernel
-def _first_from(ascending: Ints, begin: int, end: int, value: int) -> int:
-    """Return the first place in ``[begin, end)`` of a value not smaller, ``end`` if none; fast where it is near."""
-    step, stop = 1, begin
-    while stop < end and ascending[stop] < value:
-        begin = stop + 1
-        stop += step
-        step *= 2
-    stop = min(stop, end)
-    # not `np.searchsorted`: its call alone takes longer than the usual search, which ends at the first look
-    while begin < stop:
-        middle = (begin + stop) >> 1
-        if ascending[middle] < value:
-            begin = middle + 1
-        else:
-            stop = middle
-    return begin
 
 
 # Event-time panes: intervals of event time, each complete when the watermark passes its end (semantics section 5).

@@ -95,6 +95,137 @@ class Keys(NamedTuple):
 
 
 @kernel
+def _unlink(nodes: Nodes, k: int) -> None:
+    older, newer = nodes[k, _OLDER], nodes[k, NEWER]
+    nodes[older, NEWER] = newer
+    nodes[newer, _OLDER] = older
+
+
+@kernel
+def leave(keys: Keys, k: int) -> None:
+    """Remove a key from the list: it holds no rows any more."""
+    nodes = keys.nodes
+    _unlink(nodes, k)
+    keys.total[0] -= 1
+    keys.total[1] -= nodes[k, _HELD]
+    nodes[k, BEGIN] = -1
+    nodes[k, _HELD] = 0
+
+
+@kernel
+def evict(keys: Keys, k: int, cause: int, event: int) -> None:
+    """Remove key k from the list, and note what evicts it, and the event."""
+    row = keys.nodes[k, _ROW]
+    keys.cause[row] = cause
+    if len(keys.event):
+        keys.event[row] = event
+    leave(keys, k)
+
+
+@kernel
+def _happen(keys: Keys, ages: bool, last: int) -> None:
+    """Process the events up to ``last``.
+
+    A key that holds no rows any more at its due event has left the list before. The keys after it in the list were
+    inserted into later, so they are due later.
+    """
+    nodes, head = keys.nodes, len(keys.nodes) - 1
+    # the list is in order of insertion and so in order of due events: the first key that is not due ends the loop
+    while ages and nodes[head, NEWER] != head:
+        oldest = nodes[head, NEWER]
+        now = min(nodes[oldest, _DUE], nodes[oldest, _LOST])
+        if now > last:
+            break
+        if now == nodes[oldest, _LOST]:
+            leave(keys, oldest)
+            continue
+        while nodes[head, NEWER] != head and nodes[nodes[head, NEWER], _STALE] <= now:
+            evict(keys, nodes[head, NEWER], BY_EVENT, now)
+
+
+@kernel
+def _leave_empty(keys: Keys, empties: bool, place: int) -> None:
+    nodes, head = keys.nodes, len(keys.nodes) - 1
+    while empties and nodes[head, NEWER] != head and nodes[nodes[head, NEWER], STOP] <= place:
+        leave(keys, nodes[head, NEWER])
+
+
+@kernel
+def evict_aged(keys: Keys, age: int, second: int, row: int, event: int) -> None:
+    """If the oldest key is more than ``age`` old, evict every key that is at least ``age`` old."""
+    nodes, head = keys.nodes, len(keys.nodes) - 1
+    k = nodes[head, NEWER]
+    if k == head or second - nodes[k, _SECOND] <= age:
+        return
+    while k != head and second - nodes[k, _SECOND] >= age:
+        evict(keys, k, row, event)
+        k = nodes[head, NEWER]
+
+
+@kernel
+def insert(keys: Keys, k: int, row: int) -> None:
+    """Insert a row into the window of key k, which becomes the newest key of the list."""
+    nodes, head = keys.nodes, len(keys.nodes) - 1
+    if nodes[k, BEGIN] < 0:
+        nodes[k, BEGIN] = row
+        keys.total[0] += 1
+    else:
+        _unlink(nodes, k)
+    newest = nodes[head, _OLDER]
+    nodes[newest, NEWER] = k
+    nodes[k, _OLDER] = newest
+    nodes[k, NEWER] = head
+    nodes[head, _OLDER] = k
+    nodes[k, _ROW] = row
+    nodes[k, _HELD] += 1
+    keys.total[1] += 1
+
+
+@kernel
+def date(nodes: Nodes, k: int, times: Times, place: int) -> None:
+    """Store the times of the last insertion into the window of key k."""
+    nodes[k, _SECOND] = times.seconds[place]
+    if len(times.due):
+        nodes[k, _DUE] = times.due[place]
+        nodes[k, _STALE] = times.stale[place]
+        nodes[k, _LOST] = times.lost[place] if len(times.lost) else _NEVER
+
+
+@kernel
+def _drop(keys: Keys, key: npt.NDArray[np.int32], row: int, following: Ints) -> None:
+    while row >= 0:
+        k = key[row]
+        # a row before BEGIN was in an earlier window of the key and is not counted any more
+        if 0 <= keys.nodes[k, BEGIN] <= row:
+            keys.nodes[k, _HELD] -= 1
+            keys.total[1] -= 1
+        row = following[row]
+
+
+@kernel
+def no_keys(count: int, cause: Ints, event: Ints) -> Keys:
+    """Return an empty list for ``count`` keys, with the arrays that it notes evictions in."""
+    nodes = np.zeros((count + 1, _FIELDS), np.int64)
+    nodes[:, BEGIN] = -1
+    nodes[count, _OLDER] = count
+    nodes[count, NEWER] = count
+    return Keys(nodes, np.zeros(2, np.int64), cause, event)
+
+
+@kernel
+def _leaving(leaves: Ints) -> tuple[Ints, Ints]:
+    """Return the rows that leave at each place as chains: the first row, and the row that follows each; -1: none."""
+    # linked chains need two arrays and one pass; sorting the rows by their place of leaving would be O(n log n)
+    first = np.full(len(leaves), -1)
+    following = np.full(len(leaves), -1)
+    for row in range(len(leaves)):
+        if leaves[row] < len(leaves):
+            following[row] = first[leaves[row]]
+            first[leaves[row]] = row
+    return first, following
+
+
+@kernel
 def evicted_by(
     order: Ints,
     key: npt.NDArray[np.int32],
@@ -146,137 +277,6 @@ def evicted_by(
     if has_events and times.end > now:
         _happen(keys, len(times.due) > 0, times.end)
     return keys.cause, keys.event
-
-
-@kernel
-def _happen(keys: Keys, ages: bool, last: int) -> None:
-    """Process the events up to ``last``.
-
-    A key that holds no rows any more at its due event has left the list before. The keys after it in the list were
-    inserted into later, so they are due later.
-    """
-    nodes, head = keys.nodes, len(keys.nodes) - 1
-    # the list is in order of insertion and so in order of due events: the first key that is not due ends the loop
-    while ages and nodes[head, NEWER] != head:
-        oldest = nodes[head, NEWER]
-        now = min(nodes[oldest, _DUE], nodes[oldest, _LOST])
-        if now > last:
-            break
-        if now == nodes[oldest, _LOST]:
-            leave(keys, oldest)
-            continue
-        while nodes[head, NEWER] != head and nodes[nodes[head, NEWER], _STALE] <= now:
-            evict(keys, nodes[head, NEWER], BY_EVENT, now)
-
-
-@kernel
-def _leave_empty(keys: Keys, empties: bool, place: int) -> None:
-    nodes, head = keys.nodes, len(keys.nodes) - 1
-    while empties and nodes[head, NEWER] != head and nodes[nodes[head, NEWER], STOP] <= place:
-        leave(keys, nodes[head, NEWER])
-
-
-@kernel
-def evict_aged(keys: Keys, age: int, second: int, row: int, event: int) -> None:
-    """If the oldest key is more than ``age`` old, evict every key that is at least ``age`` old."""
-    nodes, head = keys.nodes, len(keys.nodes) - 1
-    k = nodes[head, NEWER]
-    if k == head or second - nodes[k, _SECOND] <= age:
-        return
-    while k != head and second - nodes[k, _SECOND] >= age:
-        evict(keys, k, row, event)
-        k = nodes[head, NEWER]
-
-
-@kernel
-def evict(keys: Keys, k: int, cause: int, event: int) -> None:
-    """Remove key k from the list, and note what evicts it, and the event."""
-    row = keys.nodes[k, _ROW]
-    keys.cause[row] = cause
-    if len(keys.event):
-        keys.event[row] = event
-    leave(keys, k)
-
-
-@kernel
-def insert(keys: Keys, k: int, row: int) -> None:
-    """Insert a row into the window of key k, which becomes the newest key of the list."""
-    nodes, head = keys.nodes, len(keys.nodes) - 1
-    if nodes[k, BEGIN] < 0:
-        nodes[k, BEGIN] = row
-        keys.total[0] += 1
-    else:
-        _unlink(nodes, k)
-    newest = nodes[head, _OLDER]
-    nodes[newest, NEWER] = k
-    nodes[k, _OLDER] = newest
-    nodes[k, NEWER] = head
-    nodes[head, _OLDER] = k
-    nodes[k, _ROW] = row
-    nodes[k, _HELD] += 1
-    keys.total[1] += 1
-
-
-@kernel
-def date(nodes: Nodes, k: int, times: Times, place: int) -> None:
-    """Store the times of the last insertion into the window of key k."""
-    nodes[k, _SECOND] = times.seconds[place]
-    if len(times.due):
-        nodes[k, _DUE] = times.due[place]
-        nodes[k, _STALE] = times.stale[place]
-        nodes[k, _LOST] = times.lost[place] if len(times.lost) else _NEVER
-
-
-@kernel
-def _drop(keys: Keys, key: npt.NDArray[np.int32], row: int, following: Ints) -> None:
-    while row >= 0:
-        k = key[row]
-        # a row before BEGIN was in an earlier window of the key and is not counted any more
-        if 0 <= keys.nodes[k, BEGIN] <= row:
-            keys.nodes[k, _HELD] -= 1
-            keys.total[1] -= 1
-        row = following[row]
-
-
-@kernel
-def leave(keys: Keys, k: int) -> None:
-    """Remove a key from the list: it holds no rows any more."""
-    nodes = keys.nodes
-    _unlink(nodes, k)
-    keys.total[0] -= 1
-    keys.total[1] -= nodes[k, _HELD]
-    nodes[k, BEGIN] = -1
-    nodes[k, _HELD] = 0
-
-
-@kernel
-def _unlink(nodes: Nodes, k: int) -> None:
-    older, newer = nodes[k, _OLDER], nodes[k, NEWER]
-    nodes[older, NEWER] = newer
-    nodes[newer, _OLDER] = older
-
-
-@kernel
-def no_keys(count: int, cause: Ints, event: Ints) -> Keys:
-    """Return an empty list for ``count`` keys, with the arrays that it notes evictions in."""
-    nodes = np.zeros((count + 1, _FIELDS), np.int64)
-    nodes[:, BEGIN] = -1
-    nodes[count, _OLDER] = count
-    nodes[count, NEWER] = count
-    return Keys(nodes, np.zeros(2, np.int64), cause, event)
-
-
-@kernel
-def _leaving(leaves: Ints) -> tuple[Ints, Ints]:
-    """Return the rows that leave at each place as chains: the first row, and the row that follows each; -1: none."""
-    # linked chains need two arrays and one pass; sorting the rows by their place of leaving would be O(n log n)
-    first = np.full(len(leaves), -1)
-    following = np.full(len(leaves), -1)
-    for row in range(len(leaves)):
-        if leaves[row] < len(leaves):
-            following[row] = first[leaves[row]]
-            first[leaves[row]] = row
-    return first, following
 
 
 # What the loop is asked and what it has found, in columns.

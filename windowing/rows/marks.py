@@ -127,6 +127,14 @@ def _stacked_words(columns: Sequence[pa.Array], pos: Ints, marks: Marks) -> npt.
 
 
 @kernel
+def _is_smaller(left: npt.NDArray[np.int64], i: int, right: npt.NDArray[np.int64], j: int) -> bool:
+    for d in range(left.shape[0]):
+        if left[d, i] != right[d, j]:
+            return left[d, i] < right[d, j]
+    return False
+
+
+@kernel
 def _marks_before(bounds: Ints, rows: npt.NDArray[np.int64], marks: npt.NDArray[np.int64]) -> Ints:
     """For each column of ``rows``, how many columns of ``marks`` (ascending) are lexicographically smaller, (n,).
 
@@ -153,11 +161,3 @@ def _marks_before(bounds: Ints, rows: npt.NDArray[np.int64], marks: npt.NDArray[
                     high = middle
             out[i] = low
     return out
-
-
-@kernel
-def _is_smaller(left: npt.NDArray[np.int64], i: int, right: npt.NDArray[np.int64], j: int) -> bool:
-    for d in range(left.shape[0]):
-        if left[d, i] != right[d, j]:
-            return left[d, i] < right[d, j]
-    return False

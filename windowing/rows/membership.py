@@ -49,22 +49,6 @@ def different_ranges(lo: Ints, hi: Ints, base: Ints) -> tuple[npt.NDArray[np.int
 
 
 @kernel
-def painted(enter: Ints, leave: Ints, panes: int) -> tuple[Ints, Ints]:
-    """First and last entry of each pane, -1 for an empty pane: only the first entry of a pane colours it."""
-    first = np.full(panes, -1, np.int64)
-    last = np.full(panes, -1, np.int64)
-    # Union-find over panes: bare[p] leads to the next pane at or after p without a colour. Each pane is coloured once,
-    # so all entries together cost about O(E + P), and not entries times panes.
-    bare = np.arange(panes + 1)
-    for i in range(len(enter)):
-        paint(first, bare, enter[i], leave[i], i)
-    bare = np.arange(panes + 1)
-    for i in range(len(enter) - 1, -1, -1):
-        paint(last, bare, enter[i], leave[i], i)
-    return first, last
-
-
-@kernel
 def paint(out: Ints, bare: Ints, begin: int, end: int, colour: int) -> None:
     """Give a colour to those of the panes ``[begin, end)`` that have none."""
     p = begin
@@ -79,6 +63,22 @@ def paint(out: Ints, bare: Ints, begin: int, end: int, colour: int) -> None:
         out[root] = colour
         bare[root] = root + 1
         p = root + 1
+
+
+@kernel
+def painted(enter: Ints, leave: Ints, panes: int) -> tuple[Ints, Ints]:
+    """First and last entry of each pane, -1 for an empty pane: only the first entry of a pane colours it."""
+    first = np.full(panes, -1, np.int64)
+    last = np.full(panes, -1, np.int64)
+    # Union-find over panes: bare[p] leads to the next pane at or after p without a colour. Each pane is coloured once,
+    # so all entries together cost about O(E + P), and not entries times panes.
+    bare = np.arange(panes + 1)
+    for i in range(len(enter)):
+        paint(first, bare, enter[i], leave[i], i)
+    bare = np.arange(panes + 1)
+    for i in range(len(enter) - 1, -1, -1):
+        paint(last, bare, enter[i], leave[i], i)
+    return first, last
 
 
 @kernel

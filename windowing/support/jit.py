@@ -35,10 +35,8 @@ REFUSED: dict[Path, str | None] = {}
 def kernel(function: Function) -> Function:
     """Compile a flat function over arrays. Division follows IEEE instead of raising.
 
-    Numba compiles again if the source of a kernel changes, but does not notice changes in kernels and constants of
-    other modules that are compiled into it. So the name in the cache contains a digest of these as well.
+    Kernels stand below the kernels and constants of their module that they use: see `njit`.
     """
-    function.__qualname__ = f"{function.__qualname__}-{_digest(cast(FunctionType, function))}"
     return njit(cache=True, error_model="numpy")(function)
 
 
@@ -48,7 +46,6 @@ def frugal_kernel(function: Function) -> Function:
     To count them are atomic additions where a row ends a window, which took as long as all else of the loop. Kernels
     that it calls must not allocate either: those that are not compiled yet are compiled as it is.
     """
-    function.__qualname__ = f"{function.__qualname__}-{_digest(cast(FunctionType, function))}"
     return njit(cache=True, error_model="numpy", _nrt=False)(function)
 
 
@@ -61,9 +58,16 @@ def inline(function: Function) -> Function:
 
 
 def njit(**options: Any) -> Callable[[Function], Function]:
-    """Compile as numba's `njit` does, but do not use a cache folder to which other users can write."""
+    """Compile as numba's `njit` does, but do not use a cache folder to which other users can write.
+
+    Numba compiles again if the source of a kernel changes, but does not notice changes in kernels and constants of
+    other modules that are compiled into it. So the name in the cache contains a digest of these as well: of those that
+    are defined by then.
+    """
 
     def compiled(function: Function) -> Function:
+        if options.get("cache"):
+            function.__qualname__ = f"{function.__qualname__}-{_digest(cast(FunctionType, function))}"
         made = numba.njit(**options)(function)
         place = made.stats.cache_path if options.get("cache") else None
         if place is not None and _refusal(Path(place), Path(function.__code__.co_filename)):

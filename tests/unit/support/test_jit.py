@@ -7,19 +7,25 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numba
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 
-from support.places import TESTS
-from wincli.readers.values import json_fields, record_bounds
+from support.places import ROOT, TESTS
 from wincli.readers.values.value_kinds import field_end
-from wincli.windowing.enrichment import key_index
 from wincli.windowing.support.jit import _digest
+
+WITH_KERNELS = [
+    path
+    for package in ("readers", "windowing", "writers")
+    for path in sorted((ROOT / package).rglob("*.py"))
+    if "jit import" in path.read_text()
+]
 
 CALLER = """
 from typing import NamedTuple
@@ -134,13 +140,13 @@ def test_what_was_put_into_a_folder_that_others_can_write_to_is_not_run(tmp_path
     assert not marker.exists()
 
 
-@pytest.mark.parametrize("module", [record_bounds, json_fields, key_index])
-def test_the_name_of_a_kernel_in_the_cache_tells_of_all_that_it_calls(module: ModuleType) -> None:
+@pytest.mark.parametrize("path", WITH_KERNELS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_name_of_a_kernel_in_the_cache_tells_of_all_that_it_calls(path: Path) -> None:
     """What is defined below a kernel is not known yet where its name is made."""
-    kernels = [each for each in vars(module).values() if "-" in getattr(each, "__qualname__", "")]
-    assert kernels
-    for each in kernels:
-        assert each.__qualname__.rpartition("-")[2] == _digest(each.py_func), each.__qualname__
+    module = import_module(".".join(["wincli", *path.relative_to(ROOT).with_suffix("").parts]))
+    own = [each for each in vars(module).values() if isinstance(each, Dispatcher)]
+    for each in [each for each in own if "-" in each.py_func.__qualname__]:
+        assert each.py_func.__qualname__.rpartition("-")[2] == _digest(each.py_func), each.py_func.__qualname__
 
 
 def test_a_helper_of_kernels_counts_no_references() -> None:

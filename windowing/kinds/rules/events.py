@@ -248,6 +248,23 @@ def _seconds_of(events: Events, sequences: Sequences, marks: Marks) -> Ints:
     return second
 
 
+@inline
+def _ends_by_rows(rules: RowRules) -> bool:
+    flags, deltas = rules.flags, rules.deltas
+    sizes = len(flags.before) + len(flags.after) + len(deltas.rule) + len(deltas.float_rule)
+    return sizes + len(rules.counts.rule) > 0
+
+
+@kernel
+def _happen(keys: Keys, seconds: Ints, age: int, place: int) -> None:
+    """Process what comes behind a place: it finds keys too old, and ends the windows of all others."""
+    nodes, head = keys.nodes, len(keys.nodes) - 1
+    if len(seconds):
+        evict_aged(keys, age, seconds[place], BY_EVENT, place)
+    while nodes[head, NEWER] != head:
+        leave(keys, nodes[head, NEWER])
+
+
 @kernel
 def _follow(  # noqa: PLR0912 - one loop, which follows the rule step by step
     keys: Keys,
@@ -301,20 +318,3 @@ def _follow(  # noqa: PLR0912 - one loop, which follows the rule step by step
             leave(keys, k)
     if has_events and len(order) and comes[-1]:
         _happen(keys, at, rules.age, len(order) - 1)
-
-
-@inline
-def _ends_by_rows(rules: RowRules) -> bool:
-    flags, deltas = rules.flags, rules.deltas
-    sizes = len(flags.before) + len(flags.after) + len(deltas.rule) + len(deltas.float_rule)
-    return sizes + len(rules.counts.rule) > 0
-
-
-@kernel
-def _happen(keys: Keys, seconds: Ints, age: int, place: int) -> None:
-    """Process what comes behind a place: it finds keys too old, and ends the windows of all others."""
-    nodes, head = keys.nodes, len(keys.nodes) - 1
-    if len(seconds):
-        evict_aged(keys, age, seconds[place], BY_EVENT, place)
-    while nodes[head, NEWER] != head:
-        leave(keys, nodes[head, NEWER])

@@ -33,6 +33,28 @@ _MOST_INT: Final = np.uint64(2**63 - 1)
 
 
 @kernel
+def sum_is_far(a: int, b: int, subtract: bool) -> bool:
+    """Whether ``a + b`` or ``a - b`` does not fit 64 bits."""
+    if subtract:
+        return a > MOST_WORD + b if b < 0 else a < LEAST_WORD + b
+    return a < LEAST_WORD - b if b < 0 else a > MOST_WORD - b
+
+
+@kernel
+def _magnitude(a: int) -> np.uint64:
+    return np.uint64(-(a + 1)) + np.uint64(1) if a < 0 else np.uint64(a)
+
+
+@kernel
+def _product_is_far(a: int, b: int) -> bool:
+    """Whether ``a * b`` does not fit 64 bits."""
+    if a == 0 or b == 0:
+        return False
+    most = _MOST_INT if (a < 0) == (b < 0) else _MOST_INT + np.uint64(1)
+    return bool(_magnitude(a) > most // _magnitude(b))
+
+
+@kernel
 def of_ints(step: int, a: int, b: int) -> tuple[int, bool]:
     """Return the result, and whether it fits 64 bits."""
     # Checked before, because the compiler may take it that integers do not overflow.
@@ -47,28 +69,6 @@ def of_ints(step: int, a: int, b: int) -> tuple[int, bool]:
     if not fits:
         return 0, False
     return (a + b if step == ADD else a - b), True
-
-
-@kernel
-def sum_is_far(a: int, b: int, subtract: bool) -> bool:
-    """Whether ``a + b`` or ``a - b`` does not fit 64 bits."""
-    if subtract:
-        return a > MOST_WORD + b if b < 0 else a < LEAST_WORD + b
-    return a < LEAST_WORD - b if b < 0 else a > MOST_WORD - b
-
-
-@kernel
-def _product_is_far(a: int, b: int) -> bool:
-    """Whether ``a * b`` does not fit 64 bits."""
-    if a == 0 or b == 0:
-        return False
-    most = _MOST_INT if (a < 0) == (b < 0) else _MOST_INT + np.uint64(1)
-    return bool(_magnitude(a) > most // _magnitude(b))
-
-
-@kernel
-def _magnitude(a: int) -> np.uint64:
-    return np.uint64(-(a + 1)) + np.uint64(1) if a < 0 else np.uint64(a)
 
 
 @kernel
@@ -104,23 +104,13 @@ _EXACT: Final = 2.0**53  # integers up to it are floats
 
 
 @kernel
-def sum_or_mean(values: Floats, lo: int, hi: int, count: int, is_mean: bool) -> float:
-    """Return the float nearest to the sum or mean of values, of which those that are not there are 0."""
-    sums, residuals = nearest_sums(values, np.array([lo]), np.array([hi]))
-    if not is_mean:
-        return sums[0]
-    found, in_doubt = means(sums, residuals, np.array([count]))
-    return _mean_in_limbs(values, lo, hi, count) if in_doubt[0] else found[0]
-
-
-@kernel
-def mean_of_ints(high: int, low: int, count: int) -> float:
-    """Return the float nearest to ``(high * 2**32 + low) / count``."""
-    total = np.float64(high) * 2.0**32 + np.float64(low)
-    if abs(total) < _EXACT:
-        return total / np.float64(count)
-    parts = np.array([np.float64(high >> 32) * 2.0**64, np.float64(high & LIMB) * 2.0**32, np.float64(low)])
-    return _mean_in_limbs(parts, 0, 3, count)
+def _small_quotient(limbs: Ints, rest: int) -> float:
+    whole = (limbs[3] << 32) | limbs[2]
+    half = 1 << 31
+    is_half = limbs[1] == half and limbs[0] == 0 and rest == 0
+    if (is_half and whole & 1) or (not is_half and limbs[1] >= half):
+        whole += 1
+    return math.ldexp(np.float64(whole), _SMALLEST)
 
 
 @kernel
@@ -146,13 +136,23 @@ def _mean_in_limbs(values: Floats, lo: int, hi: int, count: int) -> float:
 
 
 @kernel
-def _small_quotient(limbs: Ints, rest: int) -> float:
-    whole = (limbs[3] << 32) | limbs[2]
-    half = 1 << 31
-    is_half = limbs[1] == half and limbs[0] == 0 and rest == 0
-    if (is_half and whole & 1) or (not is_half and limbs[1] >= half):
-        whole += 1
-    return math.ldexp(np.float64(whole), _SMALLEST)
+def sum_or_mean(values: Floats, lo: int, hi: int, count: int, is_mean: bool) -> float:
+    """Return the float nearest to the sum or mean of values, of which those that are not there are 0."""
+    sums, residuals = nearest_sums(values, np.array([lo]), np.array([hi]))
+    if not is_mean:
+        return sums[0]
+    found, in_doubt = means(sums, residuals, np.array([count]))
+    return _mean_in_limbs(values, lo, hi, count) if in_doubt[0] else found[0]
+
+
+@kernel
+def mean_of_ints(high: int, low: int, count: int) -> float:
+    """Return the float nearest to ``(high * 2**32 + low) / count``."""
+    total = np.float64(high) * 2.0**32 + np.float64(low)
+    if abs(total) < _EXACT:
+        return total / np.float64(count)
+    parts = np.array([np.float64(high >> 32) * 2.0**64, np.float64(high & LIMB) * 2.0**32, np.float64(low)])
+    return _mean_in_limbs(parts, 0, 3, count)
 
 
 COUNT, SUM, MEAN, MIN, MAX, FIRST, LAST, RANGE = range(8)
@@ -210,49 +210,6 @@ class Earlier(NamedTuple):
     float_stack: Floats
     problem: Ints
     amount_at_fault: Ints
-
-
-@kernel
-def look_at_window_before(earlier: Earlier, lo: int, hi: int) -> None:
-    """Compute the aggregates of the window before, whose rows are ``[lo, hi)``; no rows: there is none."""
-    if lo == earlier.looked[0] and hi == earlier.looked[1]:  # a row that was rejected has asked already
-        return
-    earlier.looked[0], earlier.looked[1] = lo, hi
-    for a in range(len(earlier.function)):
-        earlier.found[a] = earlier.too_far[a] = False
-        if lo < hi and earlier.function[a] == COUNT:
-            _note(earlier, a, _count(earlier.valid[a], lo, hi))
-        elif lo < hi and earlier.of_floats[a]:
-            _aggregate_floats(earlier, a, lo, hi)
-        elif lo < hi:
-            _aggregate_ints(earlier, a, lo, hi)
-
-
-@kernel
-def take_amounts(
-    earlier: Earlier, row: int, all_of_them: bool, ticks: npt.NDArray[np.uint64], numbers: Floats, rows: Ints
-) -> bool:
-    """Write the amounts of a row to those of each kind; return whether all can be, else the row is rejected.
-
-    ``all_of_them``: else those alone that move.
-    """
-    for p in range(len(earlier.kind)):
-        if (all_of_them or earlier.moves[p]) and earlier.start[p] < earlier.start[p + 1]:
-            _run(earlier, p, row)
-            _write(earlier, p, row, ticks, numbers, rows)
-            if earlier.problem[row] != FINE:
-                return False
-    return True
-
-
-@kernel
-def leave_out(earlier: Earlier, row: int, reaches: Reaches | None) -> None:
-    """Take a row that is rejected out of what is summed over a range of rows."""
-    earlier.valid[:, row] = False
-    earlier.ints[:, row] = 0
-    earlier.floats[:, row] = 0.0
-    if reaches is not None:
-        reaches.floats[:, row] = 0.0
 
 
 @kernel
@@ -336,6 +293,42 @@ def _aggregate_floats(earlier: Earlier, a: int, lo: int, hi: int) -> None:
 
 
 @kernel
+def look_at_window_before(earlier: Earlier, lo: int, hi: int) -> None:
+    """Compute the aggregates of the window before, whose rows are ``[lo, hi)``; no rows: there is none."""
+    if lo == earlier.looked[0] and hi == earlier.looked[1]:  # a row that was rejected has asked already
+        return
+    earlier.looked[0], earlier.looked[1] = lo, hi
+    for a in range(len(earlier.function)):
+        earlier.found[a] = earlier.too_far[a] = False
+        if lo < hi and earlier.function[a] == COUNT:
+            _note(earlier, a, _count(earlier.valid[a], lo, hi))
+        elif lo < hi and earlier.of_floats[a]:
+            _aggregate_floats(earlier, a, lo, hi)
+        elif lo < hi:
+            _aggregate_ints(earlier, a, lo, hi)
+
+
+@kernel
+def _push(earlier: Earlier, s: int, row: int, top: int) -> None:
+    step, what = earlier.code[s, 0], earlier.code[s, 1]
+    if step == INT:
+        earlier.int_stack[top] = what
+    elif step == FLOAT:
+        earlier.float_stack[top] = earlier.code[s : s + 1, 1].copy().view(np.float64)[0]
+    elif step == INT_COLUMN:
+        earlier.int_stack[top] = earlier.ints[what, row]
+    else:
+        earlier.float_stack[top] = earlier.floats[what, row]
+
+
+@kernel
+def _fail(earlier: Earlier, why: int, p: int, row: int) -> None:
+    if earlier.problem[row] == FINE:
+        earlier.problem[row] = why
+        earlier.amount_at_fault[row] = p
+
+
+@kernel
 def _run(earlier: Earlier, p: int, row: int) -> None:
     """Run the steps of an amount for a row; the result is the lowest value of one of the stacks."""
     ints, floats, top = earlier.int_stack, earlier.float_stack, -1
@@ -369,16 +362,11 @@ def _run(earlier: Earlier, p: int, row: int) -> None:
 
 
 @kernel
-def _push(earlier: Earlier, s: int, row: int, top: int) -> None:
-    step, what = earlier.code[s, 0], earlier.code[s, 1]
-    if step == INT:
-        earlier.int_stack[top] = what
-    elif step == FLOAT:
-        earlier.float_stack[top] = earlier.code[s : s + 1, 1].copy().view(np.float64)[0]
-    elif step == INT_COLUMN:
-        earlier.int_stack[top] = earlier.ints[what, row]
-    else:
-        earlier.float_stack[top] = earlier.floats[what, row]
+def _ticks(earlier: Earlier, p: int, count: int) -> np.uint64:
+    over, exact = earlier.over[p], np.uint64(count)
+    if exact > MOST_TICKS // over:
+        return MOST_TICKS
+    return exact * over // earlier.under[p]
 
 
 @kernel
@@ -399,15 +387,27 @@ def _write(earlier: Earlier, p: int, row: int, ticks: npt.NDArray[np.uint64], nu
 
 
 @kernel
-def _ticks(earlier: Earlier, p: int, count: int) -> np.uint64:
-    over, exact = earlier.over[p], np.uint64(count)
-    if exact > MOST_TICKS // over:
-        return MOST_TICKS
-    return exact * over // earlier.under[p]
+def take_amounts(
+    earlier: Earlier, row: int, all_of_them: bool, ticks: npt.NDArray[np.uint64], numbers: Floats, rows: Ints
+) -> bool:
+    """Write the amounts of a row to those of each kind; return whether all can be, else the row is rejected.
+
+    ``all_of_them``: else those alone that move.
+    """
+    for p in range(len(earlier.kind)):
+        if (all_of_them or earlier.moves[p]) and earlier.start[p] < earlier.start[p + 1]:
+            _run(earlier, p, row)
+            _write(earlier, p, row, ticks, numbers, rows)
+            if earlier.problem[row] != FINE:
+                return False
+    return True
 
 
 @kernel
-def _fail(earlier: Earlier, why: int, p: int, row: int) -> None:
-    if earlier.problem[row] == FINE:
-        earlier.problem[row] = why
-        earlier.amount_at_fault[row] = p
+def leave_out(earlier: Earlier, row: int, reaches: Reaches | None) -> None:
+    """Take a row that is rejected out of what is summed over a range of rows."""
+    earlier.valid[:, row] = False
+    earlier.ints[:, row] = 0
+    earlier.floats[:, row] = 0.0
+    if reaches is not None:
+        reaches.floats[:, row] = 0.0

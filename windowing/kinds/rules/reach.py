@@ -98,22 +98,20 @@ def resume_sums(sums: Sums, row: int) -> None:
         sums.words[r, _ADDED] = row
 
 
+@kernel
+def _add(sums: Sums, reaches: Reaches, r: int, stop: int) -> None:
+    words, state = sums.words, sums.floats
+    state[r, _SPECIAL] += add_to_limbs(reaches.floats[reaches.row[r]], words[r, _ADDED], stop, sums.limbs[r])
+    words[r, _ADDED] = stop
+    words[r, _IN_LIMBS] = 1
+
+
 @inline
 def settle_sums(sums: Sums, reaches: Reaches, stop: int) -> None:
     """Add all rows up to ``stop`` to the limbs, so that the values are needed no longer."""
     for r in range(sums.words.shape[0]):
         if reaches.function[r] == SUM and reaches.floating[r]:
             _add(sums, reaches, r, stop)
-
-
-@inline
-def see(sums: Sums, reaches: Reaches, r: int, row: int) -> None:
-    """Add the value of a row to what rule r has seen."""
-    sums.words[r, _SEEN] += 1
-    if reaches.floating[r]:
-        _see_float(sums.words, sums.floats, r, reaches.floats[reaches.row[r], row])
-    elif reaches.function[r] != COUNT:
-        _see_ticks(sums.words, r, reaches.ticks[reaches.row[r], row], reaches.offset[r])
 
 
 @inline
@@ -145,22 +143,13 @@ def _see_float(words: Ints, state: Floats, r: int, value: float) -> None:
 
 
 @inline
-def is_reached(sums: Sums, reaches: Reaches, r: int, row: int) -> bool:
-    """Return whether what rule r has seen is enough. ``row``: the last that it has seen."""
-    words, state, function = sums.words, sums.floats, reaches.function[r]
-    if reaches.floating[r] and function == SUM:
-        found, _, is_proven = nearest_of(state[r, _TOTAL], state[r, _REST], state[r, _LOST])
-        if not is_proven:
-            found = _nearest_sum(sums, reaches, r, row)
-        is_enough = words[r, _SEEN] > 0 and found >= reaches.least[r]
-    elif reaches.floating[r]:
-        extreme = state[r, _LEAST_FLOAT] if function == MIN else state[r, _MOST_FLOAT]
-        if function == RANGE:
-            extreme -= state[r, _LEAST_FLOAT]
-        is_enough = words[r, _LEAST] > 0 and extreme >= reaches.least[r]
-    else:
-        is_enough = _ticks_reach(words, r, function, reaches.high[r], reaches.low[r], reaches.offset[r])
-    return is_enough
+def see(sums: Sums, reaches: Reaches, r: int, row: int) -> None:
+    """Add the value of a row to what rule r has seen."""
+    sums.words[r, _SEEN] += 1
+    if reaches.floating[r]:
+        _see_float(sums.words, sums.floats, r, reaches.floats[reaches.row[r], row])
+    elif reaches.function[r] != COUNT:
+        _see_ticks(sums.words, r, reaches.ticks[reaches.row[r], row], reaches.offset[r])
 
 
 @inline
@@ -189,9 +178,20 @@ def _nearest_sum(sums: Sums, reaches: Reaches, r: int, row: int) -> float:
     return found
 
 
-@kernel
-def _add(sums: Sums, reaches: Reaches, r: int, stop: int) -> None:
-    words, state = sums.words, sums.floats
-    state[r, _SPECIAL] += add_to_limbs(reaches.floats[reaches.row[r]], words[r, _ADDED], stop, sums.limbs[r])
-    words[r, _ADDED] = stop
-    words[r, _IN_LIMBS] = 1
+@inline
+def is_reached(sums: Sums, reaches: Reaches, r: int, row: int) -> bool:
+    """Return whether what rule r has seen is enough. ``row``: the last that it has seen."""
+    words, state, function = sums.words, sums.floats, reaches.function[r]
+    if reaches.floating[r] and function == SUM:
+        found, _, is_proven = nearest_of(state[r, _TOTAL], state[r, _REST], state[r, _LOST])
+        if not is_proven:
+            found = _nearest_sum(sums, reaches, r, row)
+        is_enough = words[r, _SEEN] > 0 and found >= reaches.least[r]
+    elif reaches.floating[r]:
+        extreme = state[r, _LEAST_FLOAT] if function == MIN else state[r, _MOST_FLOAT]
+        if function == RANGE:
+            extreme -= state[r, _LEAST_FLOAT]
+        is_enough = words[r, _LEAST] > 0 and extreme >= reaches.least[r]
+    else:
+        is_enough = _ticks_reach(words, r, function, reaches.high[r], reaches.low[r], reaches.offset[r])
+    return is_enough

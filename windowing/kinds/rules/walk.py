@@ -308,6 +308,13 @@ def _first_risen(rules: Ints, values: Any, first: Any, amount: Any, fired: int, 
 
 
 @inline
+def float_rises(bits: int, new: float, old: float, amount: float) -> bool:
+    """Whether a float `rises`, in the width of its column."""
+    narrow = rises(np.float32(new), np.float32(old), np.float32(amount))
+    return narrow if bits == 32 else rises(new, old, amount)
+
+
+@inline
 def _first_risen_float(rules: Ints, bits: Ints, values: Any, first: Any, amount: Any, fired: int, row: int) -> int:
     for d in range(len(rules)):
         if (fired < 0 or rules[d] < fired) and float_rises(bits[d], values[d, row], first[d], amount[d]):
@@ -326,13 +333,6 @@ def has_risen(
     for d in range(len(first_float)):
         risen |= float_rises(bits[d], floats[d, row], first_float[d], float_amount[d])
     return risen
-
-
-@inline
-def float_rises(bits: int, new: float, old: float, amount: float) -> bool:
-    """Whether a float `rises`, in the width of its column."""
-    narrow = rises(np.float32(new), np.float32(old), np.float32(amount))
-    return narrow if bits == 32 else rises(new, old, amount)
 
 
 def no_window(deltas: Deltas, counts: Counts, reaches: Reaches | None) -> Window:
