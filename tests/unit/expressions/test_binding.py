@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from support.places import CASES
-from support.spec_errors import message, mistakes
+from support.spec_errors import blocks, message
 from wincli.windowing.errors import DataError, SpecError
 from wincli.windowing.expressions.binding import Evaluation, bind, bind_condition
 from wincli.windowing.expressions.lags import split_lags
@@ -68,7 +68,6 @@ def test_details_of_failures(text: str) -> None:
 
 
 SCHEMA = ROWS.schema.append(pa.field("a.b", pa.int64()))
-MISTAKES = mistakes((CASES / "expression_mistakes.txt").read_text(encoding="utf-8"))
 
 
 def bound(text: str) -> None:
@@ -77,7 +76,7 @@ def bound(text: str) -> None:
     bind(expression, SCHEMA)
 
 
-@pytest.mark.parametrize(("text", "shown"), MISTAKES)
+@pytest.mark.parametrize(("text", "shown"), blocks(CASES / "expression_mistakes.txt"))
 def test_mistake_is_shown_at_its_place(text: str, shown: str) -> None:
     assert message(bound, text) == shown
 

@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support.places import CASES
-from support.spec_errors import message
+from support.spec_errors import blocks, message
 from support.spec_texts import WINDOWS
 from wincli.windowing.errors import ConfigError, SpecError
 from wincli.windowing.language.clock_policies import Cron
@@ -56,9 +56,8 @@ READERS: dict[str, Callable[[str], object]] = {
 def mistakes() -> list[Any]:
     found = []
     for path in sorted((CASES / "language_mistakes").glob("*.txt")):
-        for block in path.read_text(encoding="utf-8").strip("\n").split("\n\n"):
-            text = block.split("\n")[1][2:]
-            found.append(pytest.param(READERS.get(path.stem, parse_window), text, block, id=f"{path.stem}: {text}"))
+        read = READERS.get(path.stem, parse_window)
+        found += [pytest.param(read, text, shown, id=f"{path.stem}: {text}") for text, shown in blocks(path)]
     return found
 
 
