@@ -25,7 +25,7 @@ LONG = (
     *("test_dataframe_errors.py", "test_cli_kinds.py", "test_cli_secrets.py", "test_cli_messages.py"),
     *("test_condition_cases.py", "test_fault_runs.py", "test_segments.py", "test_chained_results.py", "test_laws.py"),
     *("test_previous.py", "test_any_cut.py", "test_lags.py"),
-    *("test_journal_kill.py", "test_late_data.py", "test_open_windows.py"),
+    *("test_journal_kill.py", "test_late_data.py"),
     *("test_browser.py", "test_conditions.py", "test_incremental_runs.py"),
     *("test_sliding.py", "test_tumbling_laws.py", "test_jit.py", "test_sketches.py", "test_lake_matrix.py"),
     *("test_why_laws.py", "test_jobs.py", "test_preaggregate.py", "test_damage.py"),

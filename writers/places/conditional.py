@@ -155,7 +155,7 @@ class Holder:
             value: dict[str, Any] = json.loads(content)
             owner = Owner(int(value["pid"]), str(value["host"]), str(value["started"]))
             return cls(owner, str(value["token"]), float(value["expires"]))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             return None
 
 

@@ -215,8 +215,12 @@ def held(store: ConditionalStore, owner: Owner) -> AbstractContextManager[Owner 
     return hold_lease(store, "lease", owner, "s3://b/out", "choose another output")
 
 
-def test_one_run_holds_a_lease_and_says_who(leases: ConditionalStore) -> None:
-    leases.put("lease", b"what")  # a damaged lease is as none
+INFINITE = b'{"pid": Infinity, "host": "a", "started": "1", "token": "", "expires": 1e12}'
+
+
+@pytest.mark.parametrize("damaged", [b"what", b"[" * 100_000, INFINITE], ids=["text", "deep", "infinite"])
+def test_one_run_holds_a_lease_and_says_who(leases: ConditionalStore, damaged: bytes) -> None:
+    leases.put("lease", damaged)  # a damaged lease is as none
     with held(leases, ONE) as former:
         assert former is None
         refused = pytest.raises(OutputError, match=r"another run is writing to s3://b/out \(process 1 on a")
