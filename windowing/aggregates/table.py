@@ -297,12 +297,15 @@ def _check_arguments(aggregate: Aggregate, call: AggregateCall, types: dict[str,
         raise ConfigError(f"{call.text}: {aggregate.name} takes {words} and got {given}", write)
     for (name, kind), argument in zip(aggregate.parameters.items(), arguments, strict=False):
         is_column = isinstance(argument, Column)
-        if kind.literal and (is_column or not kind.fits(argument)):
-            what = f"the column {argument.name}" if is_column else _literal_text(argument)
-            raise ConfigError(f"{call.text}: {name} is {what}", f"{name} must be {kind.words}")
-        if not kind.literal and not is_column:
+        if kind.literal:
+            if is_column or not kind.fits(argument):
+                what = f"the column {argument.name}" if is_column else _literal_text(argument)
+                raise ConfigError(f"{call.text}: {name} is {what}", f"{name} must be {kind.words}")
+            continue
+        if not is_column:
             raise ConfigError(f"{call.text}: {_literal_text(argument)} is not a column", write)
-        if not kind.literal and not kind.fits(dtype := kind.type_of(types[argument.name])):
+        dtype = kind.type_of(types[argument.name])
+        if not kind.fits(dtype):
             words = "text" if _is_text(dtype) else "boolean" if pa.types.is_boolean(dtype) else str(dtype)
             what = f"{call.text}: column {argument.name} is {words}"
             raise ConfigError(what, f"{aggregate.name} needs {kind.words}")

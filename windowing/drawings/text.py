@@ -71,7 +71,9 @@ def scale(axis: Axis, first: int, stop: int, apart: float, room: float, widest: 
     whole = Fraction(measures[-1]) - Fraction(measures[0])
     room = max(room, (places - 1) * apart)
     true = [float((Fraction(value) - Fraction(measures[0])) / whole) * room for value in measures]
-    even, least, share = room / (places - 1), min(right - left for left, right in pairwise(true)), 0.0
+    even = room / (places - 1)
+    least = min(right - left for left, right in pairwise(true))
+    share = 0.0
     if least < apart:
         share = min(1.0, (apart - least) / (even - least)) if even > least else 1.0
     at = tuple((1 - share) * x + share * i * room / (places - 1) for i, x in enumerate(true))

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +37,22 @@ class By(IntEnum):
     TIMETABLE = 0
     OPERATOR = 1
     END = 2
+
+
+class _LineColumns(NamedTuple):
+    """N lines of a result, int64 (N,) each.
+
+    ``by``: what made the call (`By`). ``key``, ``step``, ``place``: of the key, ``_step``, ``_row``. ``cell``: the
+    place of the values of the operator. Of a mark alone key and cell are -1, step and place of any value. ``at``: the
+    numbers of the pane, the eviction or the row from which stream columns are taken, else -1.
+    """
+
+    by: Ints
+    key: Ints
+    step: Ints
+    place: Ints
+    cell: Ints
+    at: Mapping[int, Ints]
 
 
 @dataclass(slots=True)
@@ -141,13 +157,8 @@ class OperatorRows:
             columns[MARK] = pa.array(["window", "only"]).take(pa.array(~given * 1, mask=given & ~is_last))
         return pa.table(columns)
 
-    def _lines(self) -> tuple[Ints, Ints, Ints, Ints, Ints, Mapping[int, Ints]]:
-        """Return the lines in order: those of entries, and one for each pane without, the mark of a pane alone.
-
-        Of N lines what made the call (`By`), the key, ``_step``, ``_row`` and the place of the values of the operator,
-        int64 (N,) each; of a mark alone the key and the place are -1, ``_step`` and ``_row`` of any value. The last are
-        the numbers of the pane, the eviction or the row from which stream columns are taken, else -1.
-        """
+    def _lines(self) -> _LineColumns:
+        """Return the lines in order: those of entries, and one for each pane without, the mark of a pane alone."""
         call, by, key, step, place, count = np.array(self.entries, np.int64).reshape(-1, 6).T
         marks, table, own = np.empty(0, np.int64), self.scene.timetable, np.flatnonzero(step < 0)
         step[own] = table.steps(call[own])
@@ -160,7 +171,7 @@ class OperatorRows:
         call, by = np.append(call, marks)[order], np.append(by, 0 * marks)[order]
         step = np.append(step, table.steps(marks))[order]
         key = np.append(key, nothing)[order]
-        return (
+        return _LineColumns(
             np.repeat(by, count),
             np.repeat(key, count),
             np.repeat(step, count),

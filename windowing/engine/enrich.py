@@ -144,7 +144,7 @@ def exchange_table(
 
     ``before``: the files of the run before, and those of them with rows that it has seen; None without them.
     ``files``: where the last row of each key is left for the next run; None without a state.
-    Returns what finds the values, and the files left. Raises as `table_of` does.
+    Returns what finds the values, and the files left. Raises as `table_of` and the readers of rows do.
     """
     work = _Pass(bound, sink, f"enrich-{uuid.uuid4().hex}", source, table, before[0] if before else None, files, count)
     items = [_Item("before", i, part) for i, part in enumerate(before[1] if before else ())]
@@ -293,7 +293,7 @@ def load_tables(
     ``sink``: keeps what tasks share until `Sink.drop_scratch`. ``executor``: used only for a table of more than
     `SMALL_TABLE` bytes. ``slice_bytes``: bound on the bytes of a table that one task gets. Returns the source with
     columns that can be read, and what its tables have left in a state; only as-of tables leave rows. Raises as
-    `table_of` does.
+    `table_of` and the readers of rows do.
     """
     loaded, parts = without_enrichments(source), list[Part]()
     for one in enrichments_of(source):

@@ -30,7 +30,7 @@ def integers(failures: Failures, left: Any, right: Any, sign: str, kind: pa.Data
         return _CHECKED[sign](left, right)
     except pa.ArrowInvalid:
         exact = _PLAIN[sign](*_wide(left, right, sign, 0))
-        bad = failures.add(outside(exact, kind), _detail(failures, left, sign, right, kind))
+        bad = failures.add(outside(exact, kind), _detail(failures.n, left, sign, right, kind))
         return _CHECKED[sign](blank(as_array(left, failures.n), bad), right)
 
 
@@ -64,7 +64,8 @@ def decimals(failures: Failures, left: Any, right: Any, sign: str, kind: pa.Data
             for each in (left, right)
         )
         exact = _PLAIN[sign](*_wide(left, right, sign, kind.scale))
-    return fit(failures, exact, kind, lambda: _detail(failures, left, sign, right, kind))
+    n = failures.n  # of itself: what is put down must not hold the failures that hold it, or columns stay in memory
+    return fit(failures, exact, kind, lambda: _detail(n, left, sign, right, kind))
 
 
 def remainders(failures: Failures, left: Any, right: Any, kind: pa.DataType) -> pa.Array:
@@ -91,10 +92,9 @@ def decimal_remainders(failures: Failures, left: Any, right: Any, kind: pa.DataT
 
 def _within(failures: Failures, values: Any, digits: int) -> Any:
     exact = as_wide(values, 0)
-    is_long = as_array(pc.greater_equal(pc.abs(exact), pa.scalar(Decimal(10) ** digits, exact.type)), failures.n)
-    bad = failures.add(
-        is_long, lambda: pc.binary_join_element_wise(number_text(values, failures.n), "has too many digits", " ")
-    )
+    n = failures.n
+    is_long = as_array(pc.greater_equal(pc.abs(exact), pa.scalar(Decimal(10) ** digits, exact.type)), n)
+    bad = failures.add(is_long, lambda: pc.binary_join_element_wise(number_text(values, n), "has too many digits", " "))
     return blank(values, bad) if bad.any() else values
 
 
@@ -163,6 +163,6 @@ def _wide(left: Any, right: Any, sign: str, scale: int) -> tuple[Any, Any]:
     return as_wide(left, scale), as_wide(right, scale)
 
 
-def _detail(failures: Failures, left: Any, sign: str, right: Any, kind: pa.DataType) -> pa.Array:
-    one, other = number_text(left, failures.n), number_text(right, failures.n)
+def _detail(n: int, left: Any, sign: str, right: Any, kind: pa.DataType) -> pa.Array:
+    one, other = number_text(left, n), number_text(right, n)
     return pc.binary_join_element_wise(one, sign, other, f"is no {type_text(kind)}", " ")

@@ -17,7 +17,7 @@ from .casts import cast, is_castable
 from .nodes import Node, canonical
 from .operators import coalesce, extreme, nullif
 from .scope import Scope, Value
-from .steps import Failures
+from .steps import Failures, arrow_function
 from .types import (
     BOOL,
     DOUBLE,
@@ -181,7 +181,7 @@ def _same_for_all(scope: Scope, node: Node, value: Value, wanted: str) -> Any:
 
 def _of_text(name: str, kind: pa.DataType) -> BindCall:
     def bind(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
-        return scope.emit(node, kind, numbers.arrow_function, [_text(scope, node, values[0])], (kind, name), "each")
+        return scope.emit(node, kind, arrow_function, [_text(scope, node, values[0])], (kind, name), "each")
 
     return bind
 
@@ -272,7 +272,7 @@ def _double(name: str) -> BindCall:
         operands = [scope.cast(_number(scope, node, each), DOUBLE) for each in values]
         if any(each.is_null for each in operands):
             return scope.nothing(node, DOUBLE, operands)
-        return scope.emit(node, DOUBLE, numbers.arrow_function, operands, (DOUBLE, name), "each")
+        return scope.emit(node, DOUBLE, arrow_function, operands, (DOUBLE, name), "each")
 
     return bind
 

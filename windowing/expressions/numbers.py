@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,12 +21,6 @@ def absolute(failures: Failures, values: pa.Array) -> pa.Array:
     told = f"is no {type_text(values.type)}"
     bad = failures.add(is_least, lambda: pc.binary_join_element_wise("abs of", values.cast(TEXT), told, " "))
     return pc.abs(blank(values, bad) if bad.any() else values)
-
-
-def arrow_function(_failures: Failures, *operands: Any) -> pa.Array:
-    """Return a function of Arrow, of which no row fails, as values of a type: both are the last of the operands."""
-    *values, kind, name = operands
-    return pc.call_function(name, values).cast(kind)
 
 
 def whole(_failures: Failures, values: pa.Array, kind: pa.DataType, name: str) -> pa.Array:

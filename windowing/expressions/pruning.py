@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as t
 
-from . import arithmetic, casts, logic, numbers, texts, times
+from . import arithmetic, casts, logic, texts, times
 from .binding import BoundExpression
-from .steps import Failures, Step, as_array
+from .steps import Failures, Step, arrow_function, as_array
 from .types import is_number, plain_type
 
 Outcomes: TypeAlias = frozenset[bool | None]
@@ -232,7 +232,7 @@ _RULES: Final[Mapping[Any, Callable[[list[Bounds | Outcomes], Step], Bounds | Ou
 _TOTAL: Final = frozenset({
     logic.is_distinct, logic.null_where, arithmetic.floats, texts.trim,
     texts.substring, texts.replace, texts.split_part, texts.concat, texts.join, texts.like, texts.regexp_matches,
-    texts.regexp_extract, texts.list_items, texts.member, numbers.arrow_function, times.part,
+    texts.regexp_extract, texts.list_items, texts.member, arrow_function, times.part,
     times.epoch, times.truncate, times.days_between, logic.extreme, texts.hash_values,
 })  # fmt: skip
 """Steps that no row fails, of whose values nothing is known here."""

@@ -243,3 +243,13 @@ def _of_dictionary(step: Step, operands: list[Any], coded: pa.DictionaryArray) -
     if pa.types.is_string(values.type) and values.nbytes * len(coded) > _MOST:  # else no row can make it too large
         check_size(pc.sum(pc.binary_length(values).take(coded.indices).cast(pa.int64())).as_py() or 0, len(coded))
     return values.take(coded.indices)
+
+
+def arrow_function(_failures: Failures, *operands: Any) -> pa.Array:
+    """Return a function of Arrow as values of a type; its last two operands are the type and the function's name.
+
+    Only for functions that no row fails, for `pruning` trusts in that: roots and logarithms of what has none are NaN or
+    infinite; lower and upper case are those of Unicode, and a length counts code points.
+    """
+    *values, kind, name = operands
+    return pc.call_function(name, values).cast(kind)

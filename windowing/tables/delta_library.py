@@ -70,16 +70,20 @@ def _check_log(log: Path, shown: str) -> None:
         for entry in entries:
             # Who commits at this moment gives a file its name in two steps, and another one may clean the log.
             with suppress(FileNotFoundError):
-                known, place = entry.stat(), f"{shown}/{LOG}/{entry.name}"
-                version = (known.st_size, known.st_mtime_ns)
-                if entry.name.startswith(("_", ".")) and entry.is_dir():  # of sidecars and commits in staging
-                    continue
-                if (kind := kind_of_mode(known.st_mode)) != FILE:
-                    raise DamagedError(f"{place} cannot be read: {kind} stands there, and no file", _RESTORE)
-                if entry.name.endswith(".json") and _CHECKED.get(entry.path) != version:
-                    if any(map(_is_deep, read_file(entry.path).splitlines())):
-                        raise DamagedError(f"{place} cannot be read: it nests more than {_DEEPEST} levels", _RESTORE)
-                    _CHECKED[entry.path] = version
+                _check_entry(entry, f"{shown}/{LOG}/{entry.name}")
+
+
+def _check_entry(entry: os.DirEntry[str], place: str) -> None:
+    known = entry.stat()
+    version = (known.st_size, known.st_mtime_ns)
+    if entry.name.startswith(("_", ".")) and entry.is_dir():  # of sidecars and commits in staging
+        return
+    if (kind := kind_of_mode(known.st_mode)) != FILE:
+        raise DamagedError(f"{place} cannot be read: {kind} stands there, and no file", _RESTORE)
+    if entry.name.endswith(".json") and _CHECKED.get(entry.path) != version:
+        if any(map(_is_deep, read_file(entry.path).splitlines())):
+            raise DamagedError(f"{place} cannot be read: it nests more than {_DEEPEST} levels", _RESTORE)
+        _CHECKED[entry.path] = version
 
 
 def _is_deep(line: bytes) -> bool:

@@ -273,7 +273,8 @@ class Gathered:
         nothing, anywhere = np.empty(0, np.int16), np.empty(0, np.bool_)
         before, after = (nothing if each is None else each for each in (self.before, self.after))
         flags = Flags(anywhere if self.opens is None else self.opens, before, after, event, cause, why)
-        integers, floats = ([each for each in self.deltas if bool(each[1]) == is_float] for is_float in (False, True))
+        integers = [each for each in self.deltas if not each[1]]
+        floats = [each for each in self.deltas if each[1]]
         deltas = Deltas(
             _ints(rule for rule, *_ in integers),
             _only_read(_stacked([values for *_, values, _ in integers], np.int64, self.rows)),
@@ -292,8 +293,8 @@ class Gathered:
             return None
         rule, function, floating, values, valid, least, offset = zip(*self.sums, strict=True)
         enough = [each.__ceil__() for each in least]
-        ticks, floats = ([own for own, each in zip(values, floating, strict=True) if each == is_float]
-                         for is_float in (False, True))  # fmt: skip
+        ticks = [own for own, is_float in zip(values, floating, strict=True) if not is_float]
+        floats = [own for own, is_float in zip(values, floating, strict=True) if is_float]
         return Reaches(
             _ints(rule),
             _ints(function),

@@ -123,6 +123,23 @@ class ClockPolicy(TumblingPolicy):
         return values, RightClosed(grid) if context.closed == "right" else grid
 
 
+class TimePolicy(ClockPolicy):
+    """``time(duration)``: windows on a grid of ticks."""
+
+    value: Time
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(clock=True, options=frozenset({"empty", "origin", "closed"}))
+
+    def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> Grid:
+        return time_grid(dtype, self.value.seconds, context.origin)
+
+    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
+        grid = time_grid(clock, self.value.seconds, origin)
+        return PaneTimes(grid.type, grid.type, grid)
+
+
 class DatedPolicy(ClockPolicy):
     """``calendar(unit, tz, at)`` and ``cron(expression, tz)``: windows begin at dates, which are found one by one."""
 
@@ -161,6 +178,14 @@ class DatedPolicy(ClockPolicy):
     def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
         dtype = calendar_type(pa.int64() if pa.types.is_null(clock) else clock)
         return PaneTimes(dtype, dtype)
+
+
+CLOCK_POLICIES: Final[Mapping[type, Callable[[Any], ClockPolicy]]] = {
+    Time: TimePolicy,
+    Calendar: DatedPolicy,
+    Cron: DatedPolicy,
+}
+"""The policies of this module by the type of their value in the language."""
 
 
 def _holes(
@@ -272,28 +297,3 @@ def _after(value: Cron, instant: int) -> Iterator[int]:
                 break
         else:
             return
-
-
-class TimePolicy(ClockPolicy):
-    """``time(duration)``: windows on a grid of ticks."""
-
-    value: Time
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(clock=True, options=frozenset({"empty", "origin", "closed"}))
-
-    def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> Grid:
-        return time_grid(dtype, self.value.seconds, context.origin)
-
-    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
-        grid = time_grid(clock, self.value.seconds, origin)
-        return PaneTimes(grid.type, grid.type, grid)
-
-
-CLOCK_POLICIES: Final[Mapping[type, Callable[[Any], ClockPolicy]]] = {
-    Time: TimePolicy,
-    Calendar: DatedPolicy,
-    Cron: DatedPolicy,
-}
-"""The policies of this module by the type of their value in the language."""
