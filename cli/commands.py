@@ -106,7 +106,9 @@ def plan(
     from .inspection.forecast.command import plan_command  # noqa: PLC0415 - loads pyarrow and numba
 
     options = {"paths": paths, "var": var, **with_variables(given, os.environ)}
-    return plan_command(options, -1 if quiet else verbose, as_json, only or (), rows, effect)
+    return plan_command(
+        options, -1 if quiet else verbose, as_json=as_json, only=only or (), rows=rows, with_effect=effect
+    )
 
 
 # ``wincli show``: the rows of a result, its rejects, or the open windows of a state.

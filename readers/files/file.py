@@ -63,7 +63,7 @@ class Located:
         self._check_kind()
         return self._checked(self.fs.open_input_file(self._address))
 
-    def open_stream(self) -> pa.NativeFile:
+    def open_stream(self) -> pa.NativeFile | _GzipStream:
         """Open the file, or what reads like one, for decompressed reading from start to end; raises as `open_file`."""
         self._check_kind()
         stream = self._checked(self.fs.open_input_stream(self._address, compression=self.compression))

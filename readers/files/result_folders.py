@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -68,13 +68,13 @@ def order_files(listing: Listing, order: str) -> Files:
     every = {name: {types[name] for types in declared if name in types} for types in declared for name in types}
     types = {name: kinds.pop() for name, kinds in every.items() if len(kinds) == 1}
     files = value_table(ListedFile, (file for result in results for file in result.files))
-    rows = {path: n for result in results for path, n in result.rows.items()}
+    rows = {file.place.path: n for result in results for file, n in zip(result.files, result.rows, strict=True)}
     stream = first.stream
     if stream is None:
         return Files(_sorted([*files, *others], order) if others else files, None, types, None, rows)
     if len(results) == 1:
         return Files(files, None, types, stream, rows)
-    ordinals = tuple(ordinal for ordinal, result in enumerate(results) for _ in result.files)
+    ordinals = tuple(ordinal for ordinal, result in enumerate(results) for _ in result.rows)
     order_of_all, own = (STREAM_COLUMN, *stream.order), (STREAM_COLUMN, *stream.own)
     return Files(files, ordinals, types, replace(stream, order=order_of_all, own=own), rows)
 
@@ -90,7 +90,16 @@ def _shown(manifest: ListedFile) -> str:
     return manifest.place.shown.removesuffix(MANIFEST).rstrip("/")
 
 
-def _result(manifest: ListedFile, listed: Mapping[str, ListedFile]) -> Files:
+class _Result(NamedTuple):
+    """A result of wincli: its parts in order, the rows of each, the types of its columns, its order; None without."""
+
+    files: tuple[ListedFile, ...]
+    rows: list[int]
+    types: dict[str, pa.DataType]
+    stream: StreamInfo | None
+
+
+def _result(manifest: ListedFile, listed: Mapping[str, ListedFile]) -> _Result:
     """Read one manifest. ``listed``: the files of the input by path.
 
     Raises `InputError` where it is no manifest, `DamagedError` where a part is missing or has another size.
@@ -122,8 +131,7 @@ def _result(manifest: ListedFile, listed: Mapping[str, ListedFile]) -> Files:
             raise DamagedError(what, "write the result again")
         _check_tail(by_path[folder + name].place, tails[name])
     _check_place(manifest, content, shown)
-    files = value_table(ListedFile, (by_path[folder + name] for name, _, _ in parts))
-    return Files(files, None, types, stream, {folder + name: rows for name, rows, _ in parts})
+    return _Result(tuple(by_path[folder + name] for name, _, _ in parts), [rows for _, rows, _ in parts], types, stream)
 
 
 def _check_tail(place: Located, recorded: str | None) -> None:

@@ -98,7 +98,8 @@ def plan_footers(
             if is_cut:
                 return
 
-    plan = SplitPlan(value_table(Split, splits()), share(schemas))
+    planned = value_table(Split, splits())  # reads the footers; what they say of the whole is known from here on
+    plan = SplitPlan(planned, share(schemas))
     return plan if limit is None or not is_cut else cut_plan(plan, limit, ends_file=ends_file)
 
 

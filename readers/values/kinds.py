@@ -6,8 +6,8 @@ So the type cannot depend on how the input is divided into splits. Nested JSON v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import TypeAlias
+from collections.abc import Collection, Mapping
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -128,14 +128,19 @@ def _is_far(stamps: pa.ChunkedArray) -> bool:
 # more than reading it. Only if that fails does inference start again over the whole buffer.
 
 
-Parse = Callable[..., pa.Table]
-"""Parses a buffer of text; its arguments:
+class Parse(Protocol):
+    """Parse a buffer of text.
 
-``types``: the types by column; a value of another type raises `pa.ArrowInvalid`.
-``others``: whether to return the columns that are not in ``types``, too, with inferred types; true if not given.
-``drop``: columns that the parser may leave out; none if not given.
-``head``: whether to parse only the beginning of the buffer; false if not given.
-"""
+    ``types``: the types by column; a value of another type raises `pa.ArrowInvalid`.
+    ``others``: whether to return the columns that are not in ``types``, too, with inferred types.
+    ``drop``: columns that the parser may leave out.
+    ``head``: whether to parse only the beginning of the buffer.
+    """
+
+    def __call__(
+        self, types: Mapping[str, pa.DataType], *, others: bool = True, drop: Collection[str] = (), head: bool = False
+    ) -> pa.Table:
+        """Return the table."""
 
 
 def infer(parse: Parse) -> dict[str, Kind]:

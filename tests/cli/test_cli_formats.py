@@ -122,6 +122,16 @@ def test_delimiters_and_a_format_that_the_name_does_not_tell(run: Run, tmp_path:
     assert rows(tmp_path / "out2", "b") == [["x,y"]]
 
 
+@pytest.mark.parametrize(("form", "row"), [("csv", "ts\n1\n"), ("jsonl", '{"ts": 1}\n')])
+def test_an_empty_file_among_others_adds_nothing(run: Run, tmp_path: Path, form: str, row: str) -> None:
+    for name, content in {"a": "", "b": row, "c": ""}.items():
+        path = tmp_path / "log" / f"{name}.{form}"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+    ran = run("-w", "count(2)", "--order-by", "ts", "log", "out")
+    assert (ran.code, rows(tmp_path / "out", "count")) == (0, [1]), ran.err
+
+
 def test_files_by_time_instead_of_by_name(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "log", a__csv="v\n2\n", b__csv="v\n1\n")
     os.utime(tmp_path / "log" / "b.csv", (1_000_000_000, 1_000_000_000))

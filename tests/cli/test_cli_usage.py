@@ -17,6 +17,7 @@ FILES = {
     **{"times/a.csv": "ts,due\n2026-11-01T00:00:00,2026-11-02T00:00:00\n"},
     **{"a.csv": "", "a.jsonl": "", "quote.csv": 'ts,note\n1,plain\n2,"two\n3,b\n'},
     **{"hidden/_a.csv": "ts\n1\n", "hidden/.b.csv": "ts\n1\n", "empty/below/.a": ""},
+    **{"broken.parquet": "PAR1 and no more", "plain.csv.gz": "ts\n1\n"},
     **{"two/a.csv": "ts\n1\n", "two/b.jsonl": '{"ts":1}\n', "notes.txt": "mine"},
 }
 

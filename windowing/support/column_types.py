@@ -169,7 +169,7 @@ def _parse(text: str) -> pa.DataType | None:
     if match := re.fullmatch(r"decimal(\d+)\((\d+), (-?\d+)\)", text):
         make = pa.decimal256 if match[1] == "256" else pa.decimal128
         return make(int(match[2]), int(match[3]))
-    if match := re.fullmatch(r"timestamp\[(\w+), tz=(.+)\]", text):
+    if match := re.fullmatch(r"timestamp\[(s|ms|us|ns), tz=(.+)\]", text):
         return pa.timestamp(match[1], match[2])
     try:
         return pa.type_for_alias(_ALIASES.get(text, text))

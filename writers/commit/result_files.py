@@ -92,9 +92,14 @@ def check_names(shown: str, recorded: Set[str], there: Set[str], do: str) -> Non
 def files_of(manifest: Mapping[str, Any]) -> list[str]:
     """Return the names of the files of a result; empty where the manifest does not tell."""
     try:
-        return [str(part["name"]) for part in (*manifest["parts"], *manifest["rejects"])]
+        return names_of(manifest)
     except (KeyError, TypeError):
         return []
+
+
+def names_of(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the names of the files of a result that is about to be committed: its manifest must tell."""
+    return [str(part["name"]) for part in (*manifest["parts"], *manifest["rejects"])]
 
 
 def token_of(place: Place, run: str, commit: Callable[[str], TableCommit[Any]]) -> str:

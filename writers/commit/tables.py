@@ -41,6 +41,7 @@ from .result_files import (
     files_of,
     folders_beside,
     missing_file,
+    names_of,
     read_manifest,
     remove_beside,
     token_of,
@@ -315,7 +316,7 @@ class ResultSwap(FolderSwap[Mapping[str, Any]]):
         there = {name for name in paths if not is_attempt(name)}
         for killed in paths.keys() - there:
             self.place.fs.delete_file(paths[killed])
-        check_names(self.place.shown, {*files_of(manifest)}, there, "write to a folder that all workers share")
+        check_names(self.place.shown, {*names_of(manifest)}, there, "write to a folder that all workers share")
         root = Path(self.staging)
         with output_errors(f"{self.place.shown}/{MANIFEST}"):
             put_file(self.place.fs, f"{self.staging}/{MANIFEST}", sealed_text(manifest).encode())

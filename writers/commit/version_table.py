@@ -25,9 +25,9 @@ from ..places.place import MANIFEST, Place, is_local
 from .contract import Progress, TableCommit
 from .result_files import (
     check_names,
-    files_of,
     first_missing,
     folders_beside,
+    names_of,
     read_sealed,
     recorded_files,
     remove_beside,
@@ -53,7 +53,7 @@ def check_run_files(place: Place, token: str, manifest: Mapping[str, Any]) -> No
     Raises `OutputError` naming a file that is missing or that no task knows of.
     """
     own = {path.removeprefix(f"{place.path}/"): path for path in own_files(place, token)}
-    recorded = {*files_of(manifest)}
+    recorded = {*names_of(manifest)}
     overtaken = own.keys() - recorded if not is_local(place.fs) else set()  # each attempt has a name of its own there
     for name in {*overtaken, *filter(is_attempt, own)}:
         place.fs.delete_file(own.pop(name))

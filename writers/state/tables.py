@@ -201,8 +201,10 @@ def write_state(state: Rows, folder: str, *, stage: str = "window") -> None:
             as_run = {"input": [], "output": "", "stages": stages, "state": folder, "keep": 1}
             run, ended = staging.token, _now()
             unit = UnitRecord(
-                _LABEL, 0, None, None, None, (), (), (record,), run, began, ended, {}, versions(), run, None, as_run
-            )
+                label=_LABEL, ordinal=0, start=None, end=None, previous=None, inputs=(), outputs=(), stages=(record,),
+                run=run, started=began, finished=ended, seconds={}, versions=versions(), state=run, began=None,
+                job=as_run,
+            )  # fmt: skip
             commit_together(staging, unit, [], 1)
 
 

@@ -165,7 +165,13 @@ _MOST_ROWS = 1000
 
 
 def plan_command(
-    options: Mapping[str, Any], level: int, as_json: bool, only: Sequence[str], rows: int, with_effect: bool = False
+    options: Mapping[str, Any],
+    level: int,
+    *,
+    as_json: bool = False,
+    only: Sequence[str] = (),
+    rows: int = 40,
+    with_effect: bool = False,
 ) -> int:
     """Print what a run with these options would do; return the exit code.
 
@@ -180,7 +186,7 @@ def plan_command(
     for note in (*strange_variables(os.environ), *alias_notes(job)):
         messages.note(note)
     try:
-        return _plan(job, messages, as_json, only, rows, with_effect)
+        return _plan(job, messages, as_json=as_json, only=only, rows=rows, with_effect=with_effect)
     except ReaderGoneError:  # who reads stdout has read enough
         raise
     except (Stopped, Exception) as error:  # caught here because these messages know the secrets of the job
@@ -188,7 +194,7 @@ def plan_command(
         return exit_code(error)
 
 
-def _plan(job: Job, messages: Messages, as_json: bool, only: Sequence[str], rows: int, with_effect: bool) -> int:
+def _plan(job: Job, messages: Messages, *, as_json: bool, only: Sequence[str], rows: int, with_effect: bool) -> int:
     pairs = [text.partition("=") for text in only]  # several of one column are several values
     for text, (name, sign, _) in zip(only, pairs, strict=True):
         if not name or not sign:
