@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import chain, groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -108,11 +108,17 @@ def _coarser(cells: Sequence[Cell], kind: Kind, coarse: Kind) -> list[Cell]:
     return found
 
 
-Folder = tuple[Status, Sequence[ResultFolder], Sequence[str]]
-"""A state, a folder of results, or a result: its units, of which those of results, too, have the times at which they
-were written, and their phases; the results in it, or that its units wrote, in the order of the units, those that can be
-opened; and sentences on results that cannot be opened.
-"""
+class Folder(NamedTuple):
+    """A state, a folder of results, or a result.
+
+    ``status``: its units, of which those of results, too, have the times at which they were written, and their phases.
+    ``results``: those in it, or that its units wrote, in the order of the units, those that can be opened.
+    ``notes``: sentences on results that cannot be opened.
+    """
+
+    status: Status
+    results: Sequence[ResultFolder]
+    notes: Sequence[str]
 
 
 def read_folder(path: str) -> Folder:
@@ -121,7 +127,7 @@ def read_folder(path: str) -> Folder:
     if status.what == "state":
         if not status.units:
             raise InputError(f"the state {path} has no finished unit yet", "run the job first")
-        return status, *_opened([(unit.label, unit.outputs[-1].path) for unit in status.units if unit.outputs])
+        return Folder(status, *_opened([(unit.label, unit.outputs[-1].path) for unit in status.units if unit.outputs]))
     found, units = results_at_path(path), []
     for unit, each in zip(status.units, found, strict=True):
         seconds, versions = each.manifest["seconds"], each.manifest["versions"]
@@ -129,7 +135,7 @@ def read_folder(path: str) -> Folder:
     results, notes = _opened([(each.label, each.folder) for each in found])
     if not results:
         raise InputError(notes[0], "write the result again")
-    return replace(status, units=tuple(units)), results, notes
+    return Folder(replace(status, units=tuple(units)), results, notes)
 
 
 def _opened(places: Sequence[tuple[str, str]]) -> tuple[list[ResultFolder], list[str]]:
@@ -397,7 +403,7 @@ def write_report(path: str, output: str, only: Sequence[str], messages: Messages
     folder = read_folder(path)
     if output != "-":  # a relative input counts from here: the record has it as it was written
         check_side_files(
-            [file], [("an input of the result", as_glob(each)) for each in folder[0].units[-1].job["input"]]
+            [file], [("an input of the result", as_glob(each)) for each in folder.status.units[-1].job["input"]]
         )
     report = report_of(path, folder, only)
     for note in report["notes"][:_MOST_NOTES]:
