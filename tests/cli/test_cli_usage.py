@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.places import CASES
+from support.places import blocks_of
 from support.processes import wincli, write
 
 FILES = {
@@ -25,7 +25,7 @@ FILES = {
 def mistakes() -> Iterator[object]:
     """The exit code, the words and the message of each mistake."""
     code = 0
-    for block in (CASES / "mistakes" / "runs.txt").read_text().strip().split("\n\n"):
+    for block in blocks_of("mistakes/runs"):
         words, _, text = block.partition("\n")
         if not text:
             code = int(words.split()[-1]) if words.startswith("# exit code") else code

@@ -18,6 +18,11 @@ def table_of(name: str) -> Any:
     return yaml.safe_load((CASES / f"{name}.yaml").read_text())
 
 
+def blocks_of(name: str) -> list[str]:
+    """Return the blocks of lines of a text in ``tests/cases``, between which a line is empty."""
+    return (CASES / f"{name}.txt").read_text(encoding="utf-8").strip("\n").split("\n\n")
+
+
 def mistakes(name: str) -> Any:
     """Return a table of ``tests/cases/mistakes``: texts, and what is said of each."""
     return table_of(f"mistakes/{name}")

@@ -1,17 +1,16 @@
 """What a user sees of a mistake in a window, an aggregate or a duration."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
+from support.places import blocks_of
 from wincli.windowing.errors import SpecError
 
 
-def blocks(path: Path) -> list[tuple[str, str]]:
-    """Return the mistakes of a file, and what is shown of each: blocks of lines, of which the second has the text."""
-    found = path.read_text(encoding="utf-8").strip("\n").split("\n\n")
-    return [(block.split("\n")[1][2:], block) for block in found]
+def blocks(name: str) -> list[tuple[str, str]]:
+    """Return the mistakes in a text of ``tests/cases``, and what is shown of each, of which the second line has it."""
+    return [(block.split("\n")[1][2:], block) for block in blocks_of(name)]
 
 
 def message(parse: Callable[[str], object], text: str) -> str:

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from support.places import CASES
 from support.spec_errors import blocks, message
 from wincli.windowing.errors import DataError, SpecError
 from wincli.windowing.expressions.binding import Evaluation, bind, bind_condition
@@ -76,7 +75,7 @@ def bound(text: str) -> None:
     bind(expression, SCHEMA)
 
 
-@pytest.mark.parametrize(("text", "shown"), blocks(CASES / "expression_mistakes.txt"))
+@pytest.mark.parametrize(("text", "shown"), blocks("expression_mistakes"))
 def test_mistake_is_shown_at_its_place(text: str, shown: str) -> None:
     assert message(bound, text) == shown
 

@@ -57,7 +57,10 @@ def mistakes() -> list[Any]:
     found = []
     for path in sorted((CASES / "language_mistakes").glob("*.txt")):
         read = READERS.get(path.stem, parse_window)
-        found += [pytest.param(read, text, shown, id=f"{path.stem}: {text}") for text, shown in blocks(path)]
+        found += [
+            pytest.param(read, text, shown, id=f"{path.stem}: {text}")
+            for text, shown in blocks(f"language_mistakes/{path.stem}")
+        ]
     return found
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from support.places import CASES
+from support.places import blocks_of
 from support.spec_texts import WINDOWS
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import Options
@@ -17,8 +17,10 @@ from wincli.windowing.language.tokens import duration
 
 TIMES = frozenset({"ts"})
 
-BLOCKS = (CASES / "window_sentences.txt").read_text(encoding="utf-8").strip("\n").split("\n\n")
-CLAUSES = {window: [line.strip() for line in lines] for window, *lines in (block.split("\n") for block in BLOCKS)}
+CLAUSES = {
+    window: [line.strip() for line in lines]
+    for window, *lines in (block.split("\n") for block in blocks_of("window_sentences"))
+}
 
 
 def clauses(text: str) -> list[str]:
