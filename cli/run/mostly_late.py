@@ -20,6 +20,7 @@ from ...readers.open import open_source
 from ...readers.source import FileSource
 from ...windowing.columns.arrays import ClockValue, Mask, combined
 from ...windowing.columns.sort_keys import sorts_before
+from ...windowing.engine.rejects import value_of_reading
 from ...windowing.enrichment.step import without_enrichments
 from ...windowing.errors import WincliError
 from ...windowing.planning.plan import Plan
@@ -148,7 +149,7 @@ def _behind_watermark(
     if last is None:
         return None
     sought, kind = partial(_announces, plan, last), run.stage.schema.field(name).type
-    value = f"{name} {clock_values(last, kind)[0] if pa.types.is_temporal(kind) else last}"
+    value = f"{name} {value_of_reading(last, kind)[0] if pa.types.is_temporal(kind) else last}"
     if unit is None:
         return _Ahead(unit, value, _place(own, job, (name,), sought, executor))
     return _Ahead(unit, value, _place_in_unit(job, unit, (name,), sought, executor))
@@ -214,10 +215,3 @@ def _announces(plan: Plan, reading: ClockValue, rows: pa.RecordBatch) -> Mask:
     flags = np.zeros(rows.num_rows, np.bool_)
     flags[places] = lateness_of(plan, rows).readings(values) == reading
     return flags
-
-
-def clock_values(reading: ClockValue, dtype: pa.DataType) -> pa.Array:
-    """Return a reading of a clock as a value of a column, (1,): where that has ticks, it is so many."""
-    if not pa.types.is_temporal(dtype):
-        return pa.array([reading]).cast(dtype)
-    return pa.array([reading], pa.int32() if dtype.bit_width == 32 else pa.int64()).cast(dtype)

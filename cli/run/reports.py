@@ -11,7 +11,7 @@ import pyarrow as pa
 from ...conf.job import Job, recorded
 from ...windowing.columns.arrays import is_instant
 from ...windowing.emit.result_tables import rows_out
-from ...windowing.engine.rejects import epoch_seconds
+from ...windowing.engine.rejects import epoch_seconds, value_of_reading
 from ...windowing.engine.strategy import LargestWindow
 from ...windowing.engine.task import FILES, NONE, STREAM
 from ...windowing.errors import DataError, few
@@ -25,7 +25,6 @@ from ..console.messages import Messages
 from ..console.row_account import WORDS
 from .context import ExpectationOutcome, RunContext, StageRun
 from .job_plan import JobPlan, number_schema, table_files
-from .mostly_late import clock_values
 from .request import stage_prefix, with_stage_keys
 from .stage_plans import StagePlan
 
@@ -202,8 +201,8 @@ def numbers_of(stage_runs: Sequence[StageRun], now: float) -> pa.Table:
         "windows": last.windows - last.counts.panes_hidden,
         "panes_hidden": counts.panes_hidden,
         "held": counts.held,
-        "first_at": None if low is None else clock_values(low, schema.field("first_at").type),
-        "last_at": None if high is None else clock_values(high, schema.field("last_at").type),
+        "first_at": None if low is None else value_of_reading(low, schema.field("first_at").type),
+        "last_at": None if high is None else value_of_reading(high, schema.field("last_at").type),
         "seconds_since_last": None if high is None else now - epoch_seconds(high, schema.field("last_at").type),
         "rejected_share": rejected / rows if rows else 0.0,
         "late_share": late / rows if rows else 0.0,

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import Ints, combined, decoded, scale_of
+from ..columns.arrays import ClockValue, Ints, combined, decoded, scale_of
 from ..expressions.binding import BoundExpression
 from ..planning.plan import Plan
 from ..planning.result_schema import FIXED, MARK
@@ -204,6 +204,13 @@ def epoch_seconds(number: float, dtype: pa.DataType) -> float:
     """
     per_second = scale_of(dtype).per_second if pa.types.is_temporal(dtype) else None
     return float(Fraction(number) / per_second) if per_second is not None else float(number)
+
+
+def value_of_reading(reading: ClockValue, dtype: pa.DataType) -> pa.Array:
+    """Return a reading of a clock as a value of a column, (1,): where that has ticks, it is so many."""
+    if not pa.types.is_temporal(dtype):
+        return pa.array([reading]).cast(dtype)
+    return pa.array([reading], pa.int32() if dtype.bit_width == 32 else pa.int64()).cast(dtype)
 
 
 def order_column(plan: Plan) -> str | None:

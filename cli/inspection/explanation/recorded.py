@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -48,8 +48,11 @@ from ..results.result import ResultFolder, open_result_folder
 # The files that a manifest, or the record of a unit, names as input, opened again as the run opened them.
 
 
-Reopened = tuple[FileSource, Job]
-"""The input of a run, opened again, and the job with the paths and the folders of columns by which it was opened."""
+class Reopened(NamedTuple):
+    """The input of a run, opened again, and the job with the paths and the folders of columns by which it was."""
+
+    source: FileSource
+    job: Job
 
 
 def open_input(job: Job, manifest: Mapping[str, Any]) -> Reopened:
@@ -62,7 +65,7 @@ def open_input(job: Job, manifest: Mapping[str, Any]) -> Reopened:
     files = input_files(manifest["inputs"])
     if not any(has_date(path) for path in job.input) and job.start is None:
         found = _opened(job, job.input, ())
-        if found is not None and same_inputs(found[0].files, files):
+        if found is not None and same_inputs(found.source.files, files):
             return found
     return open_files(job, files)
 
@@ -71,9 +74,9 @@ def open_files(job: Job, files: Sequence[InputFile], known: KnownColumns = NOTHI
     """Open files that were read; ``known``: as they were then. Raises `InputError` where one is gone or has changed."""
     bases = tuple(absolute(before_date(path) if has_date(path) else path) for path in job.input)
     found = _opened(job, _folders_of_results(files), bases, known)
-    if found is None or not same_inputs(found[0].files, files):
+    if found is None or not same_inputs(found.source.files, files):
         do = "run the job again, or ask from the folder where it was run"
-        raise InputError(_difference(files, None if found is None else found[0]), do)
+        raise InputError(_difference(files, None if found is None else found.source), do)
     return found
 
 
@@ -84,7 +87,7 @@ def _opened(
     own, named = job.model_copy(update={"input": tuple(paths)}).at(bases=tuple(bases)), named_columns(job)
     earlier = [*known.input, ("", pa.schema([(name, pa.null()) for name in sorted(named) if "." not in name]))]
     try:
-        return open_source(paths, read_options(own), LocalExecutor(), earlier, named), own
+        return Reopened(open_source(paths, read_options(own), LocalExecutor(), earlier, named), own)
     except InputError:
         return None
 
@@ -154,7 +157,7 @@ def open_units(job: Job, manifest: Mapping[str, Any]) -> tuple[FileSource, FileS
         if not record.inputs:
             continue
         shift = record.ordinal * UNIT_DISTANCE
-        source, _ = open_files(job, record.inputs, known_by(record, path, job))
+        source = open_files(job, record.inputs, known_by(record, path, job)).source
         own = SourceRange(source, shift)
         has_late = record.stages[0].counts["rejected"].get("late")
         last = _last_before(job, state, record, taken) if has_late else None
@@ -231,8 +234,7 @@ def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
                     files = (input_files(each["inputs"]) for each in (kept, manifest))
                     is_kept = kept["job"] == manifest["job"] and same_inputs(*files)
             if not is_kept:
-                _, there = open_input(job, manifest)
-                alone = _alone(there.with_stages(job.stages[:at]), stack)
+                alone = _alone(open_input(job, manifest).job.with_stages(job.stages[:at]), stack)
                 run_request(alone, local_context(Messages(-1)))
                 folder = alone.output
             source = open_source([folder], ReadOptions(), LocalExecutor())

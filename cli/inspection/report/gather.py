@@ -265,12 +265,8 @@ def report_of(path: str, folder: Folder, only: Sequence[str] = ()) -> Report:
             if status.what == "state" and measured.windows:
                 held = open_windows(path, None, status.last_stages[-1].name)
         lanes = lanes_of(measured, held) if measured.windows else None
-    kind: Kind | None = job.get("unit", "day")  # of the units; None for plain runs, and where labels are no dates
-    if status.what == "state":
-        kind = kind_of(status.units[0].label, status.units[0].ordinal)
-    elif kind is not None and not any(unit_of(unit.label, kind) for unit in status.units):
-        kind = None
-    calendar = None if status.what == "result" else calendar_of(status, kind)
+    calendar = None if status.what == "result" else calendar_of(status, _kind_of(status))
+    are_many = calendar is not None and len(calendar["cells"]) > 1
     expectations = []
     for text, found in expectations_of(status).items():
         broken = [label for label, holds in found if not holds]
@@ -295,9 +291,7 @@ def report_of(path: str, folder: Folder, only: Sequence[str] = ()) -> Report:
         "totals": _totals(status, measured),
         "accounts": status.accounts,
         "lanes": lanes,
-        "over_time": _over_units(calendar)
-        if calendar and len(calendar["cells"]) > 1
-        else _over_time(results, measured),
+        "over_time": _over_units(calendar) if calendar and are_many else _over_time(results, measured),
         "lengths": None if measured is None else measured.lengths.distribution("duration" if is_time else "number"),
         "sizes": None if measured is None else measured.sizes.distribution("rows"),
         "reasons": () if measured is None else measured.reasons.most_common(),
@@ -307,6 +301,14 @@ def report_of(path: str, folder: Folder, only: Sequence[str] = ()) -> Report:
         "notes": [*map(redacted, notes)],
         "made_with": [(name, str(version)) for name, version in status.units[-1].versions.items()],
     }
+
+
+def _kind_of(status: Status) -> Kind | None:
+    """Return the kind of the units; None for plain runs, and where labels are no dates."""
+    first, kind = status.units[0], status.units[-1].job.get("unit", "day")
+    if status.what == "state":
+        return kind_of(first.label, first.ordinal)
+    return kind if any(unit_of(unit.label, kind) for unit in status.units) else None
 
 
 def _notes(measured: Measured) -> list[str]:
