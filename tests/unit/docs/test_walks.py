@@ -18,7 +18,7 @@ from support.docs_pages import DOCS, README, ROOT, fences, rows_of
 from support.in_process import wincli_here
 
 DATA = DOCS["ten-minutes"].parent / "data"
-COMMANDS = {"README": 7, "plan": 6, "show": 14, "ten-minutes": 13, "recipes": 53, "backfill": 6}
+COMMANDS = {"README": 7, "plan": 6, "show": 14, "ten-minutes": 13, "recipes": 53, "phrasebook": 18, "backfill": 6}
 """The pages, and how many commands each shows."""
 
 
