@@ -44,6 +44,7 @@ WINDOWS: list[WindowCase] = [
     ("sliding, count(3), when(flag)", T, {"partial": True}),
     ("from(x > 0.5, until=flag) or gap(t, 3), partitioned, partitionAge(2)", T, {"emit_evicted": True}),
     ("reaches(sum(a), 205) or change(u), partitioned, tupleCount(4)", ARRIVAL, {}),
+    ("time(6) every 2", T, {}),
 ]
 MORE: list[WindowCase] = [
     ("time(4)", T, {"empty": "row"}),
@@ -99,6 +100,10 @@ MORE: list[WindowCase] = [
     ("gap(x, 0.2)", ARRIVAL, {}),
     ("change(u, flag)", T, {}),
     ('cron("*/2 * * * *", "Asia/Kathmandu")', T, {"empty": "row"}),
+    ("time(4) every 1", T, {"closed": "right"}),
+    ("time(3) every 1.5", T, {"origin": Fraction(1, 2)}),
+    ('calendar(day, tz="Europe/Paris", at=00:00) every 25000', T, {}),
+    ('calendar(day, tz="Asia/Kathmandu", at=00:01) every 7', T, {"closed": "right"}),
 ]
 AMOUNTS: list[WindowCase] = [
     ("gap(t, 2 + a % 3)", T, {}),
@@ -127,7 +132,7 @@ MERGING = [
 
 def overlaps(case: WindowCase) -> bool:
     """Whether a row may be in several windows of a kind."""
-    return any(word in case[0] for word in ("sliding", "within", "retain", "timeInterval"))
+    return any(word in case[0] for word in ("sliding", "within", "retain", "timeInterval", "every"))
 
 
 def output_options(draw: st.DrawFn, window: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import zoneinfo
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -121,8 +122,8 @@ def make_calendar_grid(
             begins += [each for each in beginnings(begin, end)[1] if each > begins[-1]]
     except (OverflowError, ValueError):  # of datetime
         raise DataError(*_BEYOND) from None
-    starts, exact = _measures_at(dtype, begins)
-    return CalendarGrid(bound_type, first, starts, np.array(begins, np.int64), exact)
+    instants = np.array(begins, np.int64)
+    return CalendarGrid(bound_type, first, *_measures_at(dtype, instants))
 
 
 def calendar_type(dtype: pa.DataType) -> pa.DataType:
@@ -145,16 +146,41 @@ def _seconds(dtype: pa.DataType, value: ClockValue) -> int:
     return instant.__floor__()
 
 
-def _measures_at(dtype: pa.DataType, seconds: list[int]) -> tuple[Measures, Mask]:
-    """Return the smallest measure at or after each second, and which of these are the seconds themselves."""
+def _measures_at(dtype: pa.DataType, seconds: Ints) -> tuple[Measures, Ints, Mask]:
+    """Return the smallest measure at or after each second, the seconds, and which measures are the seconds themselves.
+
+    ``seconds`` ascend.
+    """
     per_second = scale_of(dtype).per_second
     if per_second is None:
-        return np.array(seconds, np.float64), np.ones(len(seconds), np.bool_)
-    exact = [second * per_second for second in seconds]
-    ticks = [each.__ceil__() for each in exact]
-    if ticks[0] < -(2**63) or ticks[-1] >= 2**63:
-        raise DataError(f"the calendar does not reach from {ticks[0]} to {ticks[-1]} in 64 bit", "use a coarser unit")
-    return np.array(ticks, np.int64), np.array([each.denominator == 1 for each in exact], np.bool_)
+        return seconds.astype(np.float64), seconds, np.ones(len(seconds), np.bool_)
+    low, high = (math.ceil(int(each) * per_second) for each in seconds[[0, -1]])
+    if low < -(2**63) or high >= 2**63:
+        raise DataError(f"the calendar does not reach from {low} to {high} in 64 bit", "use a coarser unit")
+    ticks, parts = seconds * np.int64(per_second.numerator), per_second.denominator
+    return -(-ticks // parts), seconds, ticks % parts == 0
+
+
+_MOST_STEPS = 20_000_000
+
+
+def stepped(grid: CalendarGrid, dtype: pa.DataType, step: int, held: Ints) -> tuple[CalendarGrid, Ints]:
+    """Divide some units of a grid into steps; also return the first cell of each unit, and the end of the last.
+
+    ``dtype``: the type of the clock column. ``step``: in seconds from the beginning of a unit; its last step may be
+    shorter. ``held``: the cells of these units. Raises `DataError` for too many steps.
+    """
+    if not len(grid.begins):
+        return grid, np.zeros(1, np.int64)
+    places = held - grid.first
+    steps = np.ones(len(grid.begins) - 1, np.int64)
+    steps[places] = -(-(grid.begins[places + 1] - grid.begins[places]) // step)
+    first = np.append(0, np.cumsum(steps))
+    if first[-1] > _MOST_STEPS:
+        raise DataError(f"the windows would have {first[-1]:,} steps of {step} s", "use a longer step")
+    begins = np.repeat(grid.begins[:-1] - first[:-1] * step, steps) + np.arange(first[-1]) * step
+    begins = np.append(begins, grid.begins[-1])
+    return CalendarGrid(grid.type, 0, *_measures_at(dtype, begins)), first
 
 
 # --- where units begin ----------------------------------------------------------------------------------------------

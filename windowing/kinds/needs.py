@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
@@ -113,6 +113,7 @@ class Needs:
     Of what runs it:
 
     ``options``: which options it takes.
+    ``unfit``: those that it does not take for one word of it, by the option.
     ``overlaps``: whether a row may be in several panes; then segments show rows of earlier segments.
     ``cells``: whether rows share cells: sets of neighbouring rows of a key that are in the same panes, if none is late.
     ``can_cut``: whether keys may be cut into segments.
@@ -145,6 +146,7 @@ class Needs:
     partitioned: bool = False
     eviction: PartitionEviction | None = None
     options: frozenset[Option] = frozenset()
+    unfit: Mapping[Option, str] = field(default_factory=dict)
     overlaps: bool = True
     cells: bool = False
     can_cut: bool = True

@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from ..language.spec import Batched, Sliding, TimeInterval, Tumbling, WindowSpec
+from ..language.spec import Batched, Growing, Sliding, TimeInterval, Tumbling, WindowSpec
 from .batched import batched_kind
 from .contract import WindowKind
 from .event_time import event_time_kind
+from .growing import growing_kind
 from .sliding import sliding_kind
 from .tumbling.kind import tumbling_kind
 
 _KINDS: Final[Mapping[type, Callable[[Any], WindowKind]]] = {
-    Tumbling: tumbling_kind,
+    Tumbling: lambda spec: growing_kind(spec) if isinstance(spec.policy, Growing) else tumbling_kind(spec),
     Sliding: sliding_kind,
     TimeInterval: event_time_kind,
     Batched: batched_kind,

@@ -95,6 +95,52 @@ class Calendar(Policy):
         return f"calendar({', '.join(words)})"
 
 
+@dataclass(frozen=True, slots=True)
+class Growing(Policy):
+    """``POLICY every STEP``: windows of the clock that come out at each step as far as they have come (section 2).
+
+    ``window``: what the windows are.
+    ``every``: the seconds between two steps, from the beginning of a window on; of ``time`` they divide it.
+    """
+
+    window: Time | Calendar
+    every: Fraction
+
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        windows = self.window.distances  # a calendar has none: it reads plain numbers as seconds
+        return (*windows, Distance(None, self.every)) if windows else ()
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        return self.window.zones
+
+    @property
+    def stretch(self) -> str | None:
+        return self.window.stretch
+
+    def __str__(self) -> str:
+        return f"{self.window} every {decimal_text(self.every)}"
+
+
+def read_growing(cursor: Cursor, window: Policy, span: Span) -> Growing:
+    """Parse ``every STEP`` behind a policy at ``span``; the cursor is at ``every``. Raises `SpecError`."""
+    token, do = cursor.take(), "write it as time(1h) every 5m"
+    if not isinstance(window, Time | Calendar):
+        name = cursor.source[span.start : span.stop].partition("(")[0]
+        raise cursor.error(f"{name} takes no every: it is for time and calendar", token.span, do)
+    step = cursor.take()
+    every = cursor.duration(step, do)
+    if isinstance(window, Time) and window.seconds % every:
+        whole, part = (getattr(each, "written", decimal_text(each)) for each in (window.seconds, every))
+        what = f"every must divide the window: {part} does not divide {whole}"
+        raise cursor.error(what, step.span, "the window is a whole number of steps")
+    if isinstance(window, Calendar) and every.denominator != 1:
+        what = f"the steps of a calendar are whole seconds, and this is {step}"
+        raise cursor.error(what, step.span, "write for example calendar(day) every 1h")
+    return Growing(window, every)
+
+
 def _calendar(cursor: Cursor, call: Call, _: int) -> Calendar:
     found = _bind(cursor, call, ("unit", "tz", "at"))
     if "unit" not in found:

@@ -1,7 +1,8 @@
 """The parser of the window language, by recursive descent: one function for each rule.
 
     window     = tumbling | sliding | interval | batched
-    tumbling   = [ "tumbling" "," ] policy { "or" policy } { "," option }
+    tumbling   = [ "tumbling" "," ] ( policy { "or" policy } | growing ) { "," option }
+    growing    = policy "every" duration
     sliding    = "sliding" "," policy [ "," policy ] { "," option }
     interval   = "timeInterval" { "," setting }
     batched    = "retain" "all" | [ "partition" "by" column { "," column } ] ( within | retain ) [ unique ]
@@ -41,7 +42,7 @@ from . import spec
 from .aggregate_names import AGGREGATES
 from .aggregates import ALIASES, read_item
 from .calls import Call, Form, Policy, Rule, read_call
-from .clock_policies import CLOCK_POLICIES
+from .clock_policies import CLOCK_POLICIES, Growing, read_growing
 from .conditions import CONDITION_POLICIES, MOST_POLICIES, OPENERS, AnyOf, read_placed
 from .row_policies import ROW_POLICIES, Changing
 from .tokens import Cursor
@@ -50,6 +51,7 @@ from .tokens import Cursor
 
 
 _T = TypeVar("_T")
+_LEAVE_ONE: Final = "leave one of them out"
 _ONE_OPENER: Final = "give one of when, while and from"
 
 
@@ -79,6 +81,11 @@ def read_tumbling_policy(cursor: Cursor) -> Policy:
     while not found or cursor.skip("or"):
         token = cursor.peek()
         policy = read_policy(cursor, "tumbling", POLICIES)
+        every = cursor.peek()
+        if cursor.keyword() == "every":
+            policy = read_growing(cursor, policy, token.span)
+            if found or cursor.keyword() == "or":
+                raise cursor.error("every does not go with or", every.span, _LEAVE_ONE)
         if policy in found:
             raise cursor.error(f"the policy {policy} is given twice", token.span, "leave this one out")
         if isinstance(policy, OPENERS) and any(isinstance(other, OPENERS) for other in found):
@@ -204,7 +211,7 @@ _ELSEWHERE: Final = {
     "session": "gap(ts, 30m)", "sessions": "gap(ts, 30m)", "session_window": "gap(ts, 30m)",
     "hop": "timeInterval, intervalDuration(1h), creationPeriod(5m)",
     "hopping": "timeInterval, intervalDuration(1h), creationPeriod(5m)",
-    "tumble": "time(5m)", "fixed": "time(5m)", "slide": "sliding, time(1h), time(5m)",
+    "cumulate": "time(1d) every 1h", "tumble": "time(5m)", "fixed": "time(5m)", "slide": "sliding, time(1h), time(5m)",
 }  # fmt: skip
 """The names of windows in other tools, and how they are written in this language."""
 _DURATION: Final = "write it like 60, 1.5s, 250ms, 5m, 2h or 1d"
@@ -279,8 +286,9 @@ def _tumbling(cursor: Cursor) -> spec.Tumbling:
     start, policy = cursor.peek().span.start, read_tumbling_policy(cursor)
     stop = cursor.last.span.stop
     partitioned, eviction = _options(cursor, "a tumbling window takes one policy, or several with 'or' between them")
-    if eviction is not None and policy.looks_at_window_before:
-        raise cursor.error(f"{eviction} does not go with previous", Span(start, stop), "leave one of them out")
+    for word, unfit in (("previous", policy.looks_at_window_before), ("every", isinstance(policy, Growing))):
+        if eviction is not None and unfit:
+            raise cursor.error(f"{eviction} does not go with {word}", Span(start, stop), _LEAVE_ONE)
     return spec.Tumbling(policy, partitioned, eviction)
 
 

@@ -13,6 +13,7 @@ from .spec import (
     AggregateCall,
     AggregateExpression,
     Batched,
+    Growing,
     PartitionEviction,
     Sliding,
     SlidingPolicy,
@@ -31,6 +32,9 @@ def _tumbling(spec: Tumbling, options: Options, times: Times) -> list[str]:
     found = [each.opening for each in policy.alternatives if each.opening is not None]
     if policy.stretch is not None:
         found.append(f"Windows are {policy.stretch}, and a row is in the one that its time is in.")
+        if isinstance(policy, Growing):
+            step = duration(policy.every)
+            found.append(f"A window comes out every {step} from its beginning, with its rows so far, and at its end.")
     elif len(policy.alternatives) == 1:
         found.append(f"A window ends {policy.ending(times)}.")
     else:
@@ -147,7 +151,7 @@ def sentences_of(
         *_rows(spec, key, options),
         *_KINDS[type(spec)](spec, options, known),
         *_grid(spec, options),
-        *_gives(calls, options),
+        *_gives(spec, calls, options),
         _end(spec, options),
     )
 
@@ -173,7 +177,7 @@ def _grid(spec: WindowSpec, options: Options) -> Iterator[str]:
         yield f"A window without rows, between the first and the last, gives {what}."
 
 
-def _gives(calls: Calls | None, options: Options) -> Iterator[str]:
+def _gives(spec: WindowSpec, calls: Calls | None, options: Options) -> Iterator[str]:
     each = f" for each group of {listed(options.group_by)}" if options.group_by else ""
     if options.operator is not None:
         yield f"The operator {options.operator} makes the rows of the result."
@@ -184,7 +188,8 @@ def _gives(calls: Calls | None, options: Options) -> Iterator[str]:
     else:
         texts = [(call.name, call.text if isinstance(call, AggregateCall) else call.expression) for call in calls or ()]
         given = "count = count()" if calls is None else ", ".join(f"{name} = {text}" for name, text in texts)
-        yield f"Each window gives one row{each}: {given}."
+        window = "pane" if isinstance(spec, Tumbling) and isinstance(spec.policy, Growing) else "window"
+        yield f"Each {window} gives one row{each}: {given}."
     if options.having is not None:
         yield f"Rows of the result for which {options.having} is not true are not written."
 

@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 from ..expressions.syntax import Expression
 from ..expressions.tokens import quoted
 from .calls import Distance, Policy
-from .clock_policies import Calendar, Time
+from .clock_policies import Calendar, Growing, Time
 from .conditions import AnyOf, From, Reaches, When, While
 from .row_policies import Changing, Count, Delta, Gap, Punct
 from .tokens import column_text, decimal_text
@@ -38,6 +38,7 @@ __all__ = [  # the values of policies are part of the values of a spec
     "Distance",
     "From",
     "Gap",
+    "Growing",
     "PartitionEviction",
     "Policy",
     "Punct",

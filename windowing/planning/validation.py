@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..clock.tick_grid import DIGITS, EpochUnit, epoch_unit
 from ..columns.sort_keys import is_sortable
 from ..errors import ConfigError, did_you_mean
-from ..kinds.needs import Explain
+from ..kinds.needs import Explain, Option
 from ..kinds.registry import kind_of
 from ..kinds.tumbling.kind import clock_policies
 from ..language.conditions import has_duration, operand_column, uses_previous
@@ -91,8 +91,8 @@ def check_options(
 
     ``calls``: how many aggregates the user requested.
     """
-    takes, clock = kind_of(spec).needs.options, f"{listed(clock_policies())} windows"
-    given = (
+    needs, clock = kind_of(spec).needs, f"{listed(clock_policies())} windows"
+    given: tuple[tuple[str, bool, Option, str], ...] = (
         (f"--empty {options.empty}", options.empty != "skip", "empty", clock),
         (f"--closed {options.closed}", options.closed != "left", "closed", clock),
         ("--origin", bool(options.origin), "origin", "windows on a grid of ticks"),
@@ -105,10 +105,12 @@ def check_options(
         ("--emit left", options.emit == "left", "left", "windows that rows leave"),
     )
     for option, is_given, needed, windows in given:
-        if is_given and needed not in takes:
+        if is_given and needed in needs.unfit:
+            raise ConfigError(f"{option} does not go with {needs.unfit[needed]}", "leave one out")
+        if is_given and needed not in needs.options:
             raise ConfigError(f"{option} is for {windows}, and this one is {spec}", "leave it out")
-    if options.closed == "right" and kind_of(spec).needs.eviction is not None:
-        raise ConfigError(f"--closed right does not go with {kind_of(spec).needs.eviction}", "leave one of them out")
+    if options.closed == "right" and needs.eviction is not None:
+        raise ConfigError(f"--closed right does not go with {needs.eviction}", "leave one of them out")
     _check_once(options.group_by, "--group-by")
     for name in options.group_by:
         if name in key:
@@ -117,7 +119,7 @@ def check_options(
     for text in options.sort_by:
         _check_sorts(schema, sort_key(text, schema.names).name, "--sort-by", "sort by another")
     _check_rows(options, calls)
-    if kind_of(spec).needs.watermark:
+    if needs.watermark:
         if order.columns and order.columns != (options.event_time,):
             raise ConfigError(
                 f"event-time panes take rows as they arrived, or ordered by {options.event_time} alone",
