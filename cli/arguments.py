@@ -51,6 +51,7 @@ _TYPES: Mapping[Kind, Any] = {"number": int, "switch": bool, **dict.fromkeys(_LI
 _METAVARS: Mapping[Kind, str] = {
     "calls": "[NAME=]FUNC(ARGS)",
     "character": "CHAR",
+    "distinct": "COL,.. [within D] [count N]",
     "duration": "DURATION",
     "enrichments": "NAME=PATH on KEY..",
     "expectations": "EXPR",

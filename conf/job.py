@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, create_model
 
 from ..windowing.errors import ConfigError, SpecError
+from ..windowing.language.distinct import parse_distinct
 from ..windowing.language.enrichment import Enrichment, parse_enrichment, with_path
 from ..windowing.language.options import WINDOW_OPTIONS, Options
 from ..windowing.language.parser import parse_aggregate, parse_window
@@ -294,6 +295,8 @@ def plain_amounts(key: str, value: Any) -> Any:
             return str(parse_window(value))
         if key == "enrich":
             return [str(parse_enrichment(text)) for text in value]
+        if key == "distinct":
+            return None if value is None else str(parse_distinct(value))
         return decimal_text(window_value(_TIMES[key], value)) if key in _TIMES else value
     except (SpecError, ConfigError):
         return value

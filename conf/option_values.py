@@ -21,6 +21,7 @@ from ..windowing.errors import ConfigError, SpecError, WincliError, short
 from ..windowing.expressions.syntax import Expression as AnyExpression
 from ..windowing.expressions.syntax import parse_expression
 from ..windowing.expressions.tokens import TOKENS, scan
+from ..windowing.language.distinct import parse_distinct
 from ..windowing.language.enrichment import parse_enrichment
 from ..windowing.language.parser import parse_aggregate, parse_duration, parse_let, parse_window
 from ..windowing.language.tokens import Duration
@@ -270,6 +271,7 @@ _EXPECTATION = {
 _MODEL_TYPES: Mapping[Kind, Any] = {
     "calls": _parsed_texts(parse_aggregate),
     "character": Annotated[str, BeforeValidator(converted_by(_character)), Field(min_length=1, max_length=1)],
+    "distinct": _text(parse_distinct),
     "duration": _text(_duration, _json_type("string", "number")),
     "enrichments": _parsed_texts(parse_enrichment),
     "expectations": Annotated[
@@ -311,6 +313,7 @@ def window_value(declared: Option, text: Any) -> Any:
 
 
 _OF_WINDOW: Mapping[Kind, Callable[[Any], Any]] = {
+    "distinct": lambda text: None if text is None else parse_distinct(text),
     "duration": parse_duration,
     "expression": lambda text: None if text is None else parse_expression(text),
     "lets": lambda texts: tuple(map(parse_let, texts)),

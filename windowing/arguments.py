@@ -16,6 +16,7 @@ from .aggregates.inputs import plain, plain_type
 from .columns.arrays import scale_of
 from .errors import ConfigError, SpecError
 from .expressions.syntax import parse_expression
+from .language.distinct import parse_distinct
 from .language.options import WINDOW_OPTIONS, AtEnd, Closed, Emit, Empty, Options
 from .language.parser import parse_aggregate, parse_let, parse_window
 from .language.spec import AggregateCall, AggregateExpression, default_name
@@ -52,6 +53,7 @@ class DrawnArguments(TypedDict, total=False):
     since: Clock | None
     let: Calls
     where: str | None
+    distinct: str | None
     having: str | None
     partial: bool
     event_time: str | None
@@ -167,8 +169,9 @@ def _value(declared: Option, given: Any) -> Any:
         if isinstance(given, Mapping):
             return tuple((name, parse_expression(text)) for name, text in given.items())
         return tuple(parse_let(text) for text in as_names(given, "let"))
-    if declared.kind == "expression":
-        return None if given is None else parse_expression(given)
+    if declared.kind in ("expression", "distinct"):
+        read: Callable[[str], Any] = parse_expression if declared.kind == "expression" else parse_distinct
+        return None if given is None else read(given)
     return Fraction(given) if declared.kind == "duration" else given
 
 

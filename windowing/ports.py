@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypeVar
 
@@ -455,6 +455,7 @@ class Counts:
     ``rejected``: rejected rows by reason.
     ``carried``: rows taken over from the run before, which is ``held`` of that run.
     ``panes_hidden``: panes that came out and have no row in the result, because of ``--having``; not part of the sum.
+    ``duplicates``: those of ``filtered`` that ``--distinct`` leaves out; None: the job does not say so.
     """
 
     rows_in: int = 0
@@ -465,6 +466,7 @@ class Counts:
     rejected: dict[str, int] = field(default_factory=dict)
     carried: int = 0
     panes_hidden: int = 0
+    duplicates: int | None = None
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(
@@ -476,7 +478,12 @@ class Counts:
             sum_rejected((self.rejected, other.rejected)),
             self.carried + other.carried,
             self.panes_hidden + other.panes_hidden,
+            sum(told) if (told := [each.duplicates for each in (self, other) if each.duplicates is not None]) else None,
         )
+
+    def recorded(self) -> dict[str, Any]:
+        """Return the counts as manifests and records hold them."""
+        return {name: count for name, count in asdict(self).items() if name != "duplicates" or count is not None}
 
     @classmethod
     def of(cls, recorded: Mapping[str, Any]) -> Counts:

@@ -94,8 +94,9 @@ def lineage_of(stage: StagePlan) -> ColumnLineage:
     marks = [stage.marks.removeprefix(_COLUMN)] if plan.takes_marks and stage.marks.startswith(_COLUMN) else []
     event_time = [plan.options.event_time] if plan.options.event_time else []
     clock = [plan.clock] if plan.clock and plan.kind.needs.causes != "rows" else []
+    distinct = plan.options.distinct.columns if plan.options.distinct is not None else ()
     uses: dict[str, Iterable[str]] = {
-        "FILTER": projection.where.value.columns if projection.where is not None else (),
+        "FILTER": (*(projection.where.value.columns if projection.where is not None else ()), *distinct),
         "GROUP_BY": (*plan.key, *plan.options.group_by),
         "SORT": (*plan.sort, *(key.name for key in plan.sort_rows)),
         "WINDOW": (*plan.kind.needs.attributes, *event_time, *clock, *marks),

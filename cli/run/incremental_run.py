@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -29,7 +29,6 @@ from ...windowing.planning.identity import (
 from ...windowing.planning.plan import Plan
 from ...windowing.planning.result_schema import numbered
 from ...windowing.ports import Executor, InputFile
-from ...windowing.rows.lag_columns import inputs_of
 from ...windowing.spark.boot import PendingExecutor
 from ...windowing.state.state_tables import DecidingNumbers
 from ...windowing.support.column_types import type_of_text
@@ -94,7 +93,7 @@ def _read(stage: StagePlan) -> frozenset[str]:
     names += [name for name in (options.event_time, plan.weight, stage.marks.removeprefix("column:")) if name]
     names += [key.name for key in plan.sort_rows] + [name for bound in plan.aggregates for name in bound.columns]
     names += [bound.filter for bound in plan.aggregates if bound.filter is not None]
-    return plan.projection.closure([*names, *inputs_of(plan.lag_columns)])
+    return plan.projection.closure([*names, *plan.looked_at])
 
 
 def _sort_keys(plan: Plan, later: Sequence[Plan]) -> bool:
@@ -291,7 +290,7 @@ class UnitRun(PlainRun):
             oldest = None if snapshot.oldest is None else str(snapshot.oldest)
             still_open = OpenWindows(snapshot.windows, snapshot.keys, oldest)
             registers = {"clock": snapshot.registers.clock, "watermark": snapshot.registers.watermark}
-            identity, counts = state_identity(run.stage), asdict(outcome.counts)
+            identity, counts = state_identity(run.stage), outcome.counts.recorded()
             told = identity, registers, counts, outcome.windows, parts, still_open
             records.append(StageRecord(run.stage.name, *told))
         stages = tuple(records)

@@ -177,6 +177,7 @@ def _named(stage: Stage) -> Iterator[str]:
     yield from (name for _, each in options.let for name in each.columns)
     yield from (name for each in kind.needs.expressions.values() for name in each.columns)
     yield from options.where.columns if options.where is not None else ()
+    yield from options.distinct.columns if options.distinct is not None else ()
     for item in stage.calls or ():
         for call in item.calls:
             yield from columns_of_call(call)

@@ -92,8 +92,9 @@ def _account(rows: int, windows: int, counts: Counts, see: str) -> list[str]:
     words += [f"{counts.panes_hidden:,} hidden"] if counts.panes_hidden else []
     words += [f"{rejected:,} {WORDS['rejected']}" + (f" ({reason_counts(counts.rejected)})" if rejected else "")]
     words += [see] if rejected and see else []
-    rest = {"filtered": counts.filtered, "dropped_at_end": counts.dropped_at_end, "held": counts.held}
-    return words + [f"{count:,} {WORDS[key]}" for key, count in rest.items() if count]
+    filtered = WORDS["filtered"] + (f" ({count_of(counts.duplicates, 'duplicate')})" if counts.duplicates else "")
+    rest = {filtered: counts.filtered, WORDS["dropped_at_end"]: counts.dropped_at_end, WORDS["held"]: counts.held}
+    return words + [f"{count:,} {word}" for word, count in rest.items() if count]
 
 
 def _fields(rows: int, windows: int, counts: Counts) -> dict[str, Any]:
@@ -105,6 +106,7 @@ def _fields(rows: int, windows: int, counts: Counts) -> dict[str, Any]:
         "dropped_at_end": counts.dropped_at_end,
         "held": counts.held,
         "panes_hidden": counts.panes_hidden,
+        **({} if counts.duplicates is None else {"duplicates": counts.duplicates}),
     }
 
 

@@ -150,7 +150,7 @@ def layout_of(plan: Plan, arrival: str | None, mark: str | None) -> Layout:
     types = {name: plan.projection.schema.field(name).type for name in (*order, *ties)}
     ties = tuple(name for name in ties if _is_decisive(name, types[name], arrival))
     coarse = by_key and is_coarse(types[order[0]]) and all(is_sortable(types[name]) for name in ties)
-    clock = plan.order.columns[0] if by_key and plan.kind.needs.clock else None
+    clock = plan.order.columns[0] if by_key and plan.uses_clock else None
     return Layout(why, key, order, ties, coarse, clock, prepare, columns)
 
 

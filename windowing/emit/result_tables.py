@@ -141,7 +141,7 @@ def may_multiply(plan: Plan) -> bool:
 def rows_out(plan: Plan, rows: int) -> int | None:
     """Return how many rows the result has for ``rows`` valid rows; None where that depends on their values."""
     panes, options = plan.kind.needs.by_count, plan.options
-    if panes is None or plan.key or not may_multiply(plan):
+    if panes is None or plan.key or options.distinct is not None or not may_multiply(plan):
         return None
     if options.partial:
         panes = replace(panes, least=0)

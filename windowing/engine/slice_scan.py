@@ -233,7 +233,7 @@ def _scan(
     shares_marks = plan.takes_marks and not is_only_slice
     return TaskReport(
         parts,
-        account.counts + counts_of(scanned, rejects, carried),
+        account.counts + counts_of(scanned, rejects, carried, ordered.duplicates),
         account.rejects,
         scanned.windows,
         falls_of(plan, going.sequences),
@@ -248,16 +248,20 @@ def _scan(
     )
 
 
-def counts_of(scanned: ScanResult, rejects: ScanRejects, carried: int = 0) -> Counts:
-    """Return the account of the rows of a scan; ``carried``: those that it began with and no pane had shown."""
+def counts_of(scanned: ScanResult, rejects: ScanRejects, carried: int = 0, duplicates: int | None = None) -> Counts:
+    """Return the account of the rows of a scan.
+
+    ``carried``: those that it began with and no pane had shown. ``duplicates``: as in `OrderedRows`.
+    """
     return Counts(
         windowed=scanned.windowed,
-        filtered=scanned.filtered,
+        filtered=scanned.filtered + (duplicates or 0),
         dropped_at_end=scanned.dropped,
         held=scanned.held,
         carried=carried,
         panes_hidden=scanned.hidden.count,
         rejected=rejects.by_reason,
+        duplicates=duplicates,
     )
 
 

@@ -60,7 +60,7 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
                 own = replace(_without_aggregates(plan), aggregates=others)
             standing, continued = continued_before(own, [window_part(own, one, 0)], entry.value, one)
             deque(scan_segment(own, entry_carry(own, entry, standing, one, continued), one, signals, End()).tables, 0)
-    end = End(1 if plan.kind.needs.clock else None)
+    end = End(1 if plan.uses_clock else None)
     deque(continue_scan(kernel_plan, OrderedRows(merged), signals, Carry(), end).tables, maxlen=0)
     warm_aggregates(plan.aggregates, schema, plan.kind.needs.overlaps)
     if can_preaggregate(plan, schema):

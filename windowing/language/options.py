@@ -12,6 +12,7 @@ from typing import Literal
 
 from ..expressions.syntax import Expression
 from ..support.option import option, options_of
+from .distinct import Distinct
 
 AtEnd = Literal["flush", "drop", "hold"]
 Empty = Literal["skip", "mark", "row"]
@@ -63,6 +64,17 @@ class Options:
     )
     where: Expression | None = option(
         None, "Only rows for which this is true; others are left out.", "Window", "expression", decides_windows=True
+    )
+    distinct: Distinct | None = option(
+        None,
+        "Leave out a row that repeats these columns of one that was let through, at most D and N rows of its key "
+        "before.",
+        "Window",
+        "distinct",
+        key_help="Leave out a row that repeats these columns of a row of its key that was let through: at most D "
+        "before it on the clock, and at most N rows.",
+        complete="columns",
+        decides_windows=True,
     )
     having: Expression | None = option(
         None, "Write only result rows for which this is true.", "Window", "expression", below="agg"

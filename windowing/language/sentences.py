@@ -161,6 +161,11 @@ def _rows(spec: WindowSpec, key: Sequence[str], options: Options) -> Iterator[st
         yield f"Each row gets {name} = {expression}."
     if options.where is not None:
         yield f"Rows for which {options.where} is not true are left out."
+    if (distinct := options.distinct) is not None:
+        bounds = [f"{duration(distinct.within)} before"] if distinct.within is not None else []
+        bounds += [f"{rows(distinct.count)} of its key before"] if distinct.count is not None else []
+        most = f", at most {listed(bounds)}," if bounds else " before"
+        yield f"A row with the {listed(distinct.columns)} of one that was let through{most} is left out."
     if key:
         yield f"Each {listed(key)} has windows of its own."
     elif not (isinstance(spec, Batched) and spec.partition_by):

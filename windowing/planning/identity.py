@@ -15,8 +15,8 @@ import pyarrow as pa
 from ..errors import ConfigError
 from ..language.options import WINDOW_OPTIONS, Options
 from ..language.spec import HIDDEN
+from ..language.tokens import listed
 from ..operator import check_saves, load
-from ..rows.lag_columns import inputs_of
 from ..rows.projection import VIRTUAL
 from ..state.state_tables import BASELINE, NEWEST
 from ..state.state_types import StateTypes
@@ -119,7 +119,7 @@ def state_types(plan: Plan, was: Mapping[str, Any], shown: str, places: Mapping[
     more: dict[str, pa.DataType] = {}
     if plan.kind.needs.baseline is not None:
         more[BASELINE] = schema.field(plan.kind.needs.baseline).type
-    if read := [schema.field(name) for name in inputs_of(plan.lag_columns)]:
+    if read := list(plan.looked_back):
         more[NEWEST] = pa.list_(pa.struct(read))
     return StateTypes(schema, was.get("columns") or {}, shown, places or {}, more)
 
@@ -131,6 +131,10 @@ def check_goes_on(plan: Plan) -> None:
             f"--emit {plan.options.emit} of a window that evicts partitions does not go with a state",
             "say --emit rows, or leave the state out",
         )
+    distinct = plan.options.distinct
+    if distinct is not None and distinct.within is None and distinct.count is None:
+        what = f"--distinct {distinct}: a state would keep every {listed(distinct.columns)} for ever"
+        raise ConfigError(what, f'say how long: --distinct "{distinct} within 1d"')
     if plan.options.operator is not None and plan.options.at_end == "hold":
         check_saves(load(plan.options.operator))
 

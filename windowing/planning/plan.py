@@ -24,7 +24,7 @@ from ..language.spec import HIDDEN, AggregateCall, AggregateExpression, Argument
 from ..language.tokens import column_text
 from ..operator import load, output_fields
 from ..ports import StreamInfo
-from ..rows.lag_columns import LagColumn, among, inputs_of
+from ..rows.lag_columns import NUMBER, LagColumn, among, inputs_of
 from ..rows.projection import ComputedColumn, Projection, RowExpressions, make_projection
 from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
 from .row_order import Order, OrderBy, choose_event_time, choose_order, time_columns
@@ -189,11 +189,34 @@ class Plan:
 
     @property
     def read_values(self) -> tuple[str, ...]:
-        late = self.lag_columns
-        if not late:
-            return self.values
-        names = {column.name for column in late}
-        return tuple(dict.fromkeys([*(name for name in self.values if name not in names), *inputs_of(late)]))
+        names = {column.name for column in self.lag_columns}
+        return tuple(dict.fromkeys([*(name for name in self.values if name not in names), *self.looked_at]))
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether rows of its key before a row decide what windows see of it: by ``lag``, or as its duplicates."""
+        return bool(self.lag_columns) or self.options.distinct is not None
+
+    @property
+    def looked_at(self) -> tuple[str, ...]:
+        """The columns that a row looks at in rows before."""
+        distinct, names = self.options.distinct, inputs_of(self.lag_columns)
+        if distinct is not None:
+            names = (*names, *distinct.columns, *(self.sort[:1] if distinct.within is not None else ()))
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def looked_back(self) -> pa.Schema:
+        """What a state keeps of rows that others look back at."""
+        distinct, own = self.options.distinct, [self.projection.schema.field(name) for name in self.looked_at]
+        counts = distinct is not None and distinct.count is not None
+        return pa.schema([*own, *([(NUMBER, pa.int64())] if counts else [])])
+
+    @property
+    def uses_clock(self) -> bool:
+        """Whether the order column must be read in seconds: the window does, or ``--distinct`` says ``within``."""
+        distinct = self.options.distinct
+        return self.kind.needs.clock or (distinct is not None and distinct.within is not None)
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -338,6 +361,7 @@ def _projection(
 ) -> Projection:
     """Bind the expressions over rows; any name in the window, its key, order or options may be a virtual column."""
     named = [*key, *(order_by or ()), *kind_of(spec).needs.attributes, *options.group_by, *options.sort_by]
+    named += options.distinct.columns if options.distinct is not None else ()
     named += [options.event_time or "", *(name for call in lowered.calls for name in columns_of(call))]
     derived = {**lowered.columns, **kind_of(spec).needs.expressions}
     return make_projection(schema, RowExpressions(options.let, options.where), derived, named)

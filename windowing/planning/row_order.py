@@ -63,7 +63,7 @@ def choose_order(spec: WindowSpec, schema: pa.Schema, order_by: OrderBy, times: 
     if kind_of(spec).needs.clock:
         if not order.columns:
             raise ConfigError(f"the window {spec} needs a clock, and arrival order has none", "say --order-by COLUMN")
-        _check_is_clock(schema, order.columns[0], "order by a time or a number")
+        check_is_clock(schema, order.columns[0], "order by a time or a number")
     return order
 
 
@@ -78,7 +78,7 @@ def choose_event_time(spec: WindowSpec, schema: pa.Schema, name: str | None, tim
         return times[0]
     if name not in schema.names:
         raise ConfigError(f"there is no column {name!r} for --event-time", did_you_mean(name, schema.names))
-    _check_is_clock(schema, name, "say --event-time with a time or a number")
+    check_is_clock(schema, name, "say --event-time with a time or a number")
     return name
 
 
@@ -155,7 +155,8 @@ def _no_clock(spec: WindowSpec, what: str, schema: pa.Schema, times: Sequence[st
     return ConfigError(f"the window {spec} needs {what}, and the input has {', '.join(times)}", f"say {option} COLUMN")
 
 
-def _check_is_clock(schema: pa.Schema, name: str, do: str) -> None:
+def check_is_clock(schema: pa.Schema, name: str, do: str) -> None:
+    """Raise `ClockError` where a column has no values that can be read in seconds."""
     dtype = schema.field(name).type
     if pa.types.is_time(dtype) or not (is_measurable(dtype) or pa.types.is_null(dtype)):
         raise ClockError(f"column {name!r} is {dtype}, which is no clock", do, name)

@@ -15,12 +15,13 @@ from ..kinds.needs import Explain, Option
 from ..kinds.registry import kind_of
 from ..kinds.tumbling.kind import clock_policies
 from ..language.conditions import has_duration, operand_column, uses_previous
+from ..language.distinct import Distinct
 from ..language.options import Options, sort_key
 from ..language.spec import HIDDEN, WindowSpec
 from ..language.tokens import Duration, decimal_text, listed
 from ..rows.lag_columns import LagColumn
 from ..rows.projection import Projection, no_order
-from .row_order import Order, field_advice, instead_of
+from .row_order import Order, check_is_clock, field_advice, instead_of
 
 
 def check_order_known(
@@ -42,6 +43,7 @@ def check_order_known(
         "--order-by": () if isinstance(order_by, str) else order_by,
         "--event-time": (options.event_time,),
         "--group-by": options.group_by,
+        "--distinct": () if options.distinct is None else options.distinct.columns,
         "--sort-by": [sort_key(text, projection.schema.names).name for text in options.sort_by],
         str(spec): set(kind.needs.attributes).difference(map(operand_column, kind.needs.operands)),
     }
@@ -118,6 +120,8 @@ def check_options(
         _check_sorts(schema, name, "--group-by", "group by another")
     for text in options.sort_by:
         _check_sorts(schema, sort_key(text, schema.names).name, "--sort-by", "sort by another")
+    if options.distinct is not None:
+        _check_distinct(options.distinct, schema, order)
     _check_rows(options, calls)
     if needs.watermark:
         if order.columns and order.columns != (options.event_time,):
@@ -127,6 +131,16 @@ def check_options(
             )
         if order.columns and options.min_gap:
             raise ConfigError("--min-gap is for rows in arrival order", "leave out --order-by or --min-gap")
+
+
+def _check_distinct(distinct: Distinct, schema: pa.Schema, order: Order) -> None:
+    for name in distinct.columns:
+        _check_sorts(schema, name, "--distinct", "name another")
+    if distinct.within is None:
+        return
+    if not order.columns:
+        raise ConfigError(f"--distinct {distinct}: within needs a clock", "say --order-by, or count N")
+    check_is_clock(schema, order.columns[0], "order by a time or a number")
 
 
 def field_of(schema: pa.Schema, name: str, role: str) -> pa.Field:
@@ -246,6 +260,9 @@ def _times(
     for option, amount in given.items():
         if isinstance(amount, Duration) and amount and clock is not None:
             yield f"{option} {amount.written}", amount, clock
+    within = None if options.distinct is None else options.distinct.within
+    if isinstance(within, Duration) and within and clock is not None:
+        yield f"--distinct within {within.written}", within, clock
     for named, amount in spec.distances:
         column = clock if named is None else named
         if column is None:

@@ -14,6 +14,11 @@ import pyarrow as pa
 from ..expressions.binding import BoundExpression, bind
 from ..expressions.lags import split_lags
 from ..expressions.syntax import Expression
+from ..language.spec import HIDDEN
+
+NUMBER = f"{HIDDEN}number"
+"""A column of rows that others look back at, where they count rows: 0 less how many rows of the key came since, itself
+among them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ class Continuation:
 
         Of the registers it has the clock and, as the window state, the advances where ``is_continued`` says so.
         """
-        scanned, idle = keep_lookback(self.plan, self.scanned.settled(), self.idle, self.new)
+        scanned, idle = keep_lookback(self.plan, self.scanned.settled(), self.idle, self.new, self.registers.clock)
         state = scanned.state
         if state is not None and idle is not None:
             state = merge(state, idle)
@@ -89,8 +89,8 @@ def continue_scan(plan: Plan, new: OrderedRows, signals: Signals, carry: Carry, 
     before = carry.registers
     sequences, restored, idle = restore_rows(plan, new.sequences, signals, carry)
     clock = end.clock
-    if end.of_all_keys and not plan.key and len(new.rejects):
-        # the cell of a rejected row would seem to have rows
+    if end.of_all_keys and not plan.key and (len(new.rejects) or (new.duplicates and plan.options.empty == "mark")):
+        # the cell of a row that is left out would seem to have rows
         clock = latest_clock([latest(plan, new.sequences.rows), before.clock, end.given])
     closed = last_closed(plan, sequences, signals, end.watermark) if end.is_continued else NO_LEVEL
     context = replace(plan.context, clock=clock, since=before.clock, last_closed=closed, restored=restored)

@@ -1,7 +1,8 @@
-"""Columns with ``lag`` of rows in order, also of the rows that earlier runs have seen (semantics section 11).
+"""What depends on rows before, also on those that earlier runs have seen: duplicates, and columns with ``lag``.
 
-They are computed of the new rows before a window sees any; a row for which one fails is rejected. Rows that a state
-retains keep the values that they had, and for each key the state keeps the last rows, as far as new rows look back.
+Duplicates are left out first (semantics section 20). Then columns with ``lag`` are computed of the new rows, before a
+window sees any (section 11); a row for which one fails is rejected. Rows that a state retains keep the values that they
+had, and for each key the state keeps the last rows, as far as new rows look back.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import Ints, Mask, combined
+from ..columns.arrays import ClockValue, Ints, Mask, combined
 from ..expressions.binding import Evaluation
 from ..planning.plan import Plan
-from ..rows.lag_columns import LagColumn, depth_of, inputs_of
+from ..rows.lag_columns import NUMBER, LagColumn, depth_of
 from ..rows.merge import append
 from ..rows.panes import NO_REJECTS, ScanRejects
 from ..rows.sequence import Sequences, take_rows
 from ..state.window_state import WindowState, only_rows, with_keys, with_newest
+from .distinct_rows import let_through, may_match
 from .operator_scan import ScanResult
 from .row_validation import FAILED, split_by_reason, validate_rows
 
@@ -68,12 +70,10 @@ def rejected_rows(plan: Plan, new: Sequences, failures: Failures) -> ScanRejects
     return ScanRejects(new.pos[rows], pa.array(reasons[rows].tolist(), pa.string()), why, rows)
 
 
-def without(sequences: Sequences, rejects: ScanRejects) -> Sequences:
-    """Return sequences without rows that are rejected, and without keys that have no others. Rows have no ranks yet."""
-    if not len(rejects):
+def only(sequences: Sequences, is_kept: Mask) -> Sequences:
+    """Return sequences with some of their rows, bool (n,), and without keys that have none. Rows have no ranks yet."""
+    if is_kept.all():
         return sequences
-    is_kept = np.ones(len(sequences), np.bool_)
-    is_kept[rejects.row] = False
     kept = replace(only_rows(sequences, np.flatnonzero(is_kept)), rank=None)
     if kept.keys is None:
         return kept
@@ -91,29 +91,37 @@ class OrderedRows:
 
     ``sequences``: the rows, with `Plan.values`.
     ``rejects``: the rows for which an expression fails, or has a value that the window cannot take.
-    ``newest``: the last rows of each key, as far as columns look back, those that are rejected among them, as in
-        `windowing.state.window_state.KeyState`; None where no column looks back.
-    ``of_keys``: the sequences of these keys.
+    ``duplicates``: how many rows are left out as such; None: nobody asks.
+    ``looked_back``: all rows with `Plan.looked_back`, those that are rejected among them, behind the last rows of each
+        key that earlier runs have seen; None where nothing looks back.
     """
 
     sequences: Sequences
     rejects: ScanRejects = NO_REJECTS
-    newest: pa.Array | None = None
-    of_keys: Sequences | None = None
+    duplicates: int | None = None
+    looked_back: Sequences | None = None
 
 
 def with_lag_columns(plan: Plan, new: Sequences, state: WindowState | None = None) -> OrderedRows:
-    """Return new rows, which have `Plan.read_values`, as windows see them.
+    """Return new rows, which have `Plan.read_values`, as windows see them: those that are no duplicates.
 
     ``state``: what earlier runs have kept. A row that is rejected stays the row before of those after it.
     """
-    late = plan.lag_columns
-    if not late:
+    if not plan.looks_back:
         return OrderedRows(new)
-    schema = plan.projection.schema
-    inputs = {name: combined(new.rows.column(name)).cast(schema.field(name).type) for name in inputs_of(late)}
+    late, distinct, kept = plan.lag_columns, plan.options.distinct, plan.looked_back
+    inputs = {name: combined(new.rows.column(name)).cast(kept.field(name).type) for name in plan.looked_at}
+    if NUMBER in kept.names:
+        inputs[NUMBER] = pa.array(np.zeros(len(new), np.int64))
     given = pa.RecordBatch.from_pydict(inputs or {NO_INPUT: np.zeros(len(new), np.bool_)})
     both, is_new = _with_earlier(replace(new, rows=given), state)
+    places, duplicates = np.arange(len(new)), None
+    if distinct is not None:
+        both = _numbered(both, is_new) if NUMBER in kept.names else both
+        passed = let_through(plan, distinct, both, is_new)
+        new, places = only(new, passed[is_new]), np.flatnonzero(passed[is_new])
+        both, is_new = only(both, passed), is_new[passed]
+        duplicates = int(np.count_nonzero(~passed))
     rows, failures = both.rows, Failures(is_new)
     for column in late:
         rows = rows.append_column(column.name, _values(column, rows, both.bounds, failures))
@@ -121,20 +129,25 @@ def with_lag_columns(plan: Plan, new: Sequences, state: WindowState | None = Non
     own = set(new.rows.schema.names) - {column.name for column in late}
     values = [new.rows.column(name) if name in own else rows.column(name).take(picks) for name in plan.values]
     found = replace(new, rows=pa.RecordBatch.from_arrays(values, names=list(plan.values)))
-    rejects = rejected_rows(plan, found, failures)
-    return OrderedRows(without(found, rejects), rejects, _newest(both, depth_of(late)), both)
+    if not late:
+        return OrderedRows(found, NO_REJECTS, duplicates, both)
+    rejects, is_kept = rejected_rows(plan, found, failures), np.ones(len(found), np.bool_)
+    is_kept[rejects.row] = False
+    return OrderedRows(only(found, is_kept), replace(rejects, row=places[rejects.row]), duplicates, both)
 
 
 def keep_lookback(
-    plan: Plan, scanned: ScanResult, idle: WindowState | None, new: OrderedRows
+    plan: Plan, scanned: ScanResult, idle: WindowState | None, new: OrderedRows, clock: ClockValue | None
 ) -> tuple[ScanResult, WindowState | None]:
     """Return the result of a scan, and the state of keys without rows, with the last rows of each key.
 
     Nothing is kept where windows do not go on. A key whose rows are all rejected has a state like any other.
+    ``clock``: that behind all rows.
     """
-    rows, newest = new.of_keys, new.newest
-    if rows is None or newest is None or scanned.state is None or plan.options.at_end != "hold":
+    rows = new.looked_back
+    if rows is None or scanned.state is None or plan.options.at_end != "hold":
         return scanned, idle
+    newest = _newest(plan, rows, clock)
     state = with_keys(scanned.state, rows, idle, plan.kind.needs.baseline)
     idle = None if idle is None else with_newest(idle, rows, newest)
     return replace(scanned, state=with_newest(state, rows, newest)), idle
@@ -167,10 +180,24 @@ def _values(column: LagColumn, rows: pa.RecordBatch, bounds: Ints, failures: Fai
     return failures.add(column.label, column.value.evaluate(rows))
 
 
-def _newest(sequences: Sequences, depth: int) -> pa.Array:
-    begin = np.maximum(sequences.bounds[1:] - depth, sequences.bounds[:-1])
-    counts = sequences.bounds[1:] - begin
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    picks = np.arange(offsets[-1]) + np.repeat(begin - offsets[:-1], counts)
-    rows = take_rows(sequences.rows, picks)
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), rows.to_struct_array())
+def _numbered(both: Sequences, is_new: Mask) -> Sequences:
+    """Return rows with `NUMBER` as a state keeps it. Rows of earlier runs have it as it was before the new ones."""
+    per_key, before = np.diff(both.bounds), np.append(0, np.cumsum(is_new))
+    numbers = np.arange(len(both)) - np.repeat(both.bounds[1:], per_key)
+    came = np.repeat(before[both.bounds[1:]] - before[both.bounds[:-1]], per_key)
+    numbers[~is_new] = (both.rows.column(NUMBER).to_numpy() - came)[~is_new]
+    columns = [pa.array(numbers) if name == NUMBER else both.rows.column(name) for name in both.rows.schema.names]
+    return replace(both, rows=pa.RecordBatch.from_arrays(columns, schema=both.rows.schema))
+
+
+def _newest(plan: Plan, sequences: Sequences, clock: ClockValue | None) -> pa.Array:
+    """Return the last rows of each key, as far as rows to come look back: null where they look at none."""
+    ends = np.repeat(sequences.bounds[1:], np.diff(sequences.bounds))
+    kept = np.arange(len(sequences)) >= ends - depth_of(plan.lag_columns)
+    if plan.options.distinct is not None:
+        kept |= may_match(plan, plan.options.distinct, sequences.rows, clock)
+    picks = np.flatnonzero(kept)
+    offsets = np.searchsorted(picks, sequences.bounds)
+    rows = take_rows(sequences.rows, picks).to_struct_array()
+    nothing = pa.array(np.diff(offsets) == 0)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), rows, mask=nothing)

@@ -73,7 +73,7 @@ def split_by_reason(reasons: npt.NDArray[np.object_]) -> tuple[Ints, Ints]:
 def _violations(plan: Plan, rows: pa.RecordBatch, asked: Callable[[str], bool]) -> Iterator[tuple[str, Mask]]:
     needs, event_time = plan.kind.needs, (plan.options.event_time,) if plan.options.event_time else ()
     named = dict.fromkeys([*needs.required, *event_time])
-    clock = event_time or (plan.order.columns[:1] if needs.clock else ())
+    clock = event_time or (plan.order.columns[:1] if plan.uses_clock else ())
     for null, nan, names in (
         ("null_order", "null_order", plan.order.columns),
         ("null_key", "null_key", plan.key),
@@ -198,8 +198,8 @@ def lateness_of(plan: Plan, rows: pa.RecordBatch | pa.Table) -> Lateness:
 
 
 def clock_column(plan: Plan) -> str | None:
-    """Return the column that the clock at the end of a run is a measure of; None: the window has no clock."""
-    return plan.sort[0] if plan.kind.needs.clock and plan.sort else None
+    """Return the column that the clock at the end of a run is a measure of; None: there is no clock."""
+    return plan.sort[0] if plan.uses_clock and plan.sort else None
 
 
 def retyped_watermark(plan: Plan, types: StateTypes, watermark: ClockValue | None) -> ClockValue | None:

@@ -135,8 +135,8 @@ def scan(plan: Plan, sequences: Sequences, signals: Signals, context: WindowCont
 
 
 def latest(plan: Plan, rows: pa.RecordBatch) -> ClockValue | None:
-    """Return the largest value of the clock among rows; None where there are none, or the window uses no clock."""
-    if not plan.kind.needs.clock or not rows.num_rows:
+    """Return the largest value of the clock among rows; None where there are none, or nothing uses a clock."""
+    if not plan.uses_clock or not rows.num_rows:
         return None
     return highest(clock_values(combined(rows.column(plan.sort[0])), plan.sort[0]))
 
@@ -258,9 +258,9 @@ def can_preaggregate(plan: Plan, schema: pa.Schema) -> bool:
     """Whether rows of an input with this schema may be combined.
 
     They may for windows that the clock ends, and for ``timeInterval``, with aggregates that have a partial and a final
-    step, look at no rows before, and without groups. Not where a global pass decides which rows are late.
+    step, where rows look at none before, and without groups. Not where a global pass decides which rows are late.
     """
-    if plan.lag_columns or plan.options.group_by:
+    if plan.looks_back or plan.options.group_by:
         return False
     if plan.kind.needs.watermark and not (is_ordered_by_time(plan) or is_read_in_order(plan)):
         return False

@@ -32,8 +32,8 @@ class KeyState:
         null if no trigger is a ``delta``.
     ``operator``: string array (K,), what the operator of the key has saved, null where the key has none; of type null
         if the window has no operator.
-    ``newest``: list of struct (K,), the last rows of the key, as far as columns with ``lag`` look back, with what these
-        are computed from; None if there are no such columns.
+    ``newest``: list of struct (K,), the last rows of the key, as far as rows to come look back at them, with what these
+        look at (`Plan.looked_back`); null where they look at none; None if nothing looks back.
     """
 
     rows: Ints

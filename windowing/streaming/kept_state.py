@@ -14,7 +14,6 @@ from ..columns.arrays import combined, measure_type
 from ..errors import ConfigError
 from ..planning.identity import check_goes_on, check_types, differences, identity_of, known_columns, state_types
 from ..planning.plan import Plan
-from ..rows.lag_columns import inputs_of
 from ..scan.lag_rows import NO_INPUT
 from ..scan.row_validation import clock_column, retyped_watermark
 from ..state.carry import Carry, Registers
@@ -211,16 +210,16 @@ def _key_fields(plan: Plan) -> list[pa.Field]:
     baseline = plan.kind.needs.baseline
     fields += [] if baseline is None else [pa.field("baseline", types.field(baseline).type)]
     fields += [] if plan.options.operator is None else [pa.field("operator", pa.string())]
-    if plan.lag_columns:
-        read = [types.field(name) for name in inputs_of(plan.lag_columns)]
-        fields.append(pa.field("newest", pa.list_(pa.struct(read or [(NO_INPUT, pa.bool_())]))))
+    if plan.looks_back:
+        read = list(plan.looked_back) or [(NO_INPUT, pa.bool_())]
+        fields.append(pa.field("newest", pa.list_(pa.struct(read))))
     return fields
 
 
 def _register_type(plan: Plan) -> pa.DataType:
     types, order = plan.projection.schema, plan.order.columns
     event_time = plan.options.event_time if plan.kind.needs.watermark else None
-    clock = plan.sort[0] if plan.kind.needs.clock and plan.sort else None
+    clock = clock_column(plan)
     fields = [pa.field("job", pa.string()), pa.field("rows", pa.int64())]
     fields += [pa.field("clock", _measure_type(types, clock)), pa.field("watermark", _measure_type(types, event_time))]
     fields += [pa.field("position", pa.struct([types.field(name) for name in order]))] if order else []

@@ -14,8 +14,9 @@ from types import UnionType
 from typing import Any, Final, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
 Kind: TypeAlias = Literal[
-    "calls", "character", "duration", "enrichments", "expectations", "expression", "lets", "names", "number", "origin",
-    "partitions", "path", "settings", "size", "stage_name", "switch", "text", "types", "window", "word",
+    "calls", "character", "distinct", "duration", "enrichments", "expectations", "expression", "lets", "names",
+    "number", "origin", "partitions", "path", "settings", "size", "stage_name", "switch", "text", "types",
+    "window", "word",
 ]  # fmt: skip
 """How a text becomes the value of an option. A flag, a job file and the library each have a table of these."""
 

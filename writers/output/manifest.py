@@ -62,7 +62,7 @@ def build_manifest(
         "inputs_cut_at": cut_at,
         "enrich": {name: [asdict(file) for file in files] for name, files in (tables or {}).items()},
         "stages": [dict(stage) for stage in stages],
-        "counts": asdict(counts),
+        "counts": counts.recorded(),
         "expectations": [dict(each) for each in expectations],
         "rows_out": sum(part.rows for part in parts),
         "digest": str(sum(known, RowDigest())) if len(known) == len(parts) else None,
@@ -81,7 +81,7 @@ def stage_entry(
         "name": name,
         "spec": spec,
         "order": _order(order, order_why),
-        "counts": asdict(counts),
+        "counts": counts.recorded(),
         "output": output,
     }
 

@@ -7,7 +7,6 @@ import json
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -193,7 +192,7 @@ def write_state(state: Rows, folder: str, *, stage: str = "window") -> None:
                 parts.append(files.write_table("advances", advances))
             is_shown = combined(rows.column(SHOWN)).to_numpy(zero_copy_only=False)
             held_count = int(np.count_nonzero(~is_shown))
-            counts = asdict(Counts(held=held_count, carried=held_count))
+            counts = Counts(held=held_count, carried=held_count).recorded()
             told = {"clock": registers.clock, "watermark": registers.watermark}
             kept = int(np.count_nonzero(_counts(keys, rows, key)))
             record = StageRecord(stage, dict(identity), told, counts, 0, tuple(parts), OpenWindows(kept, kept, None))

@@ -252,7 +252,7 @@ def _record(value: dict[str, Any], format: int, is_sealed: bool) -> UnitRecord:
     return record
 
 
-_LATER = {"panes_hidden"}
+_LATER = {"panes_hidden", "duplicates"}
 """Counts that records of format 1 do not have."""
 
 

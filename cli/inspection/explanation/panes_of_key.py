@@ -105,12 +105,14 @@ class KeyRows(NamedTuple):
     ``signals``: marks, watermark advances, evictions.
     ``clock``: the largest clock of all rows that were read, in measures; None: the window uses no clock.
     ``rejected``: reason to how many rows of the key are rejected.
+    ``duplicates``: how many of them ``--distinct`` leaves out.
     """
 
     sequences: Sequences
     signals: Signals
     clock: ClockValue | None
     rejected: Mapping[str, int]
+    duplicates: int
 
 
 def read_key(plan: Plan, source: Source, marks: str, key: Mapping[str, pa.Scalar], span: Span) -> KeyRows:
@@ -140,7 +142,7 @@ def read_key(plan: Plan, source: Source, marks: str, key: Mapping[str, pa.Scalar
     ordered = with_lag_columns(plan, sequences)
     rejected.update(ordered.rejects.by_reason)
     clock = max((each.clock for each in mapped if each.clock is not None), default=None)
-    return KeyRows(ordered.sequences, signals, clock, rejected)
+    return KeyRows(ordered.sequences, signals, clock, rejected, ordered.duplicates or 0)
 
 
 def only_panes(plan: Plan) -> Plan:
@@ -407,7 +409,7 @@ def _from_oldest_row(plan: Plan, found: FoundWindow) -> Span | None:
             forgets = trigger == Count(1) or isinstance(trigger, Time | When)
         case Batched(every=None, retain_all=False, partition_by=()):
             forgets = True
-    if len(plan.sort) != 1 or not plan.order.columns or plan.lag_columns or plan.options.emit != "aggregates":
+    if len(plan.sort) != 1 or not plan.order.columns or plan.looks_back or plan.options.emit != "aggregates":
         forgets = False
     if before is None or not forgets or _AT not in row or str(row["closed_by"]) == "end":
         return None
@@ -425,7 +427,7 @@ def _behind_window_before(plan: Plan, found: FoundWindow) -> Span | None:
         spec.eviction is None
         and not spec.policy.looks_at_window_before
         and not plan.takes_marks
-        and not plan.lag_columns
+        and not plan.looks_back
         and plan.options.empty == "skip"
         and len(plan.sort) <= 1
     )

@@ -260,7 +260,8 @@ def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought
         WORDS["windowed"]: out,
         WORDS["dropped_at_end" if plan.options.at_end == "drop" else "held"]: placed - out,
         "in no window": rows - placed - scanned,
-        "left out by --where": total - rows - (sum(rejected.values()) - scanned),
+        "left out by --where": total - rows - read.duplicates - (sum(rejected.values()) - scanned),
+        "left out by --distinct": read.duplicates,
         **{f"rejected, {reason}": count for reason, count in sorted(rejected.items())},
     }
     facts = []  # which windows the key has, and whether the result hides some

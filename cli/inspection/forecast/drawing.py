@@ -220,7 +220,7 @@ def _arguments(stage: StagePlan, head: HeadRows) -> dict[str, Any]:
     given = {each.attribute: getattr(plan.options, each.attribute) for each in WINDOW_OPTIONS}
     given = {name: value for name, value in given.items() if name not in _NOT_DRAWN}
     given |= {"let": {name: str(each) for name, each in options.let}}
-    given |= {name: None if given[name] is None else str(given[name]) for name in ("where", "having")}
+    given |= {name: None if given[name] is None else str(given[name]) for name in ("where", "distinct", "having")}
     has_aggregates = plan.options.operator is None and plan.options.emit == "aggregates"
     marks: Any = None
     if plan.takes_marks and stage.marks != STREAM:

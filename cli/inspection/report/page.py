@@ -8,7 +8,6 @@ import json
 import sys
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import asdict
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -69,7 +68,7 @@ def json_of(report: Report) -> str:
     notes, accounts = report["notes"], []
     for name, account in list(report["accounts"].items())[:_MOST]:
         rejected = sorted(account.rejected.items(), key=lambda each: -each[1])[:12]
-        accounts.append((name, asdict(account) | {"rejected": rejected, "balanced": account.balanced}))
+        accounts.append((name, account.recorded() | {"rejected": rejected, "balanced": account.balanced}))
     if len(notes) > _MOST:
         notes = (*notes[:_MOST], f"and {len(notes) - _MOST:,} more")
     cut = {"clauses": 200, "settings": 100, "expectations": _MOST}

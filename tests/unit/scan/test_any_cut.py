@@ -24,6 +24,7 @@ from support.stream_cases import options_of
 from support.table_equality import difference, in_order, same
 from support.window_cases import AGGREGATES, AMOUNTS, ARRIVAL, MERGING, MORE, WINDOWS, T, WindowCase, overlaps
 from wincli.windowing.expressions.syntax import parse_expression
+from wincli.windowing.language.distinct import parse_distinct
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_let, parse_window
 from wincli.windowing.language.spec import Batched
@@ -35,7 +36,13 @@ EXPRESSIONS = {
     "let": ["twice=CASE WHEN a % 2 = 0 THEN id * 2 END"],
     "where": "id % 5 <> 3 OR a IS NULL",
     "having": "window % 3 <> 1",
+    "distinct": "",
 }
+DISTINCT = {
+    True: ["u within 3", "flag, u within 4 count 3", "a count 2", "x within 9", "t, x within 0", "k, flag count 1"],
+    False: ["u count 3", "a, flag count 5", "x count 2"],
+}
+"""Duplicates where there is a clock, and where there is none."""
 
 
 @st.composite
@@ -167,6 +174,8 @@ def test_any_cut_on_any_road_gives_the_bits_of_one_scan(
 ) -> None:  # fmt: skip
     keyed = (keyed or "partitioned" in case[0]) and case[2].get("empty") != "mark"
     options = data.draw(options_of(case, keyed)) | {name: EXPRESSIONS[name] for name in expressions}
+    if "distinct" in expressions:
+        options["distinct"] = data.draw(st.sampled_from(DISTINCT[case[1] == T]))
     merges = options["aggregates"] is not None and not (options.get("group_by") and overlaps(case))
     if merges and data.draw(st.booleans()):
         options["aggregates"] = data.draw(st.lists(st.sampled_from(MERGING), unique=True, min_size=1, max_size=6))
@@ -199,6 +208,7 @@ def plan_of(table: pa.Table, window: str, options: dict[str, Any]) -> Plan:
     """The plan of a call of the library."""
     known = {field.name: options[field.name] for field in fields(Options) if field.name in options}
     known |= {name: parse_expression(known[name]) for name in ("where", "having") if name in known}
+    known |= {"distinct": parse_distinct(known["distinct"])} if "distinct" in known else {}
     known |= {"let": tuple(map(parse_let, known.get("let", ())))}
     calls = None if options.get("aggregates") is None else [parse_aggregate(text) for text in options["aggregates"]]
     return make_plan(parse_window(window), table.schema, options["key"], options["order_by"], calls, Options(**known))
