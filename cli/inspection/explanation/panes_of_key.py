@@ -30,7 +30,7 @@ from ....windowing.kinds.tumbling.kind import TumblingKind
 from ....windowing.language.clock_policies import Time
 from ....windowing.language.conditions import When
 from ....windowing.language.row_policies import Count
-from ....windowing.language.spec import Batched, Sliding, Tumbling
+from ....windowing.language.spec import Batched, Growing, Sliding, Tumbling
 from ....windowing.local_executor import LocalExecutor
 from ....windowing.planning.plan import Plan, panes_only
 from ....windowing.planning.result_schema import POS
@@ -377,11 +377,11 @@ def _from_few_rows(
     """Compute a window from the rows that it depends on; None where that does not give what the result says.
 
     The end of a tumbling window leaves nothing behind that the next one depends on, unless its amounts or expressions
-    look at rows before. What a sliding or batched policy evicts depends on the rows behind alone, and so does whether
-    a pane comes out, where each row or the clock triggers; whether the window has been full does not, but both panes
-    have come out: the pane before is computed, too, for what has changed since.
+    look at rows before. A growing window depends on its own rows alone. What a sliding or batched policy evicts depends
+    on the rows behind alone, and so does whether a pane comes out, where each row or the clock triggers; whether the
+    window has been full does not, but both panes have come out: the pane before is computed, too, for what has changed.
     """
-    before, is_tumbling = found.before, isinstance(plan.spec, Tumbling)
+    before, is_tumbling = found.before, isinstance(plan.kind, TumblingKind)
     span = _behind_window_before(plan, found) if is_tumbling else _from_oldest_row(plan, found)
     if span is None:
         return None
@@ -407,7 +407,7 @@ def _from_oldest_row(plan: Plan, found: FoundWindow) -> Span | None:
     match plan.spec:
         case Sliding(trigger=trigger, eviction=None):
             forgets = trigger == Count(1) or isinstance(trigger, Time | When)
-        case Batched(every=None, retain_all=False, partition_by=()):
+        case Batched(every=None, retain_all=False, partition_by=()) | Tumbling(policy=Growing()):
             forgets = True
     if len(plan.sort) != 1 or not plan.order.columns or plan.looks_back or plan.options.emit != "aggregates":
         forgets = False

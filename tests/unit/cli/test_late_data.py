@@ -20,7 +20,15 @@ from support.processes import manifest, tree, write
 from wincli.writers.state.journal import commit_together
 
 NIGHTS = 4
-WINDOWS = ["count(2)", "delta(ts, 3)", "time(4)", "sliding, time(5), time(2)", "within 4 every 2", "punct(flag)"]
+WINDOWS = [
+    "count(2)",
+    "delta(ts, 3)",
+    "time(4)",
+    "sliding, time(5), time(2)",
+    "within 4 every 2",
+    "punct(flag)",
+    "time(8) every 2",
+]
 EVENTS = ("timeInterval, intervalDuration(4), creationPeriod(2)", "--event-time", "ts")
 AGGREGATES = ("-a", "n=count()", "-a", "ids=collect(id)", "-a", "x=first(x)", "--order-by", "ts")
 STATE = ("--state", "st", "--late", "redo")

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from references import batched, event_time, sliding
+from references import batched, event_time, growing, sliding
 from references import tumbling as reference
 from references.tumbling import Count, Delta, Pane, Row, read
 from support.event_logs import logs as event_logs
@@ -66,6 +66,10 @@ def intervals(rows: Mapping[int, Row], key: Sequence[str], order: Sequence[str])
     return event_time.intervals(rows, *spans, event_time="t", kind=CLOCK, key=key, order=order)[0]
 
 
+def grown(rows: Mapping[int, Row], key: Sequence[str], order: Sequence[str]) -> Sequence[Pane]:
+    return growing.growing(rows, reference.Time(Fraction(6), CLOCK), Fraction(2), key=key, order=order).panes
+
+
 INT = pa.int64()
 CASES: dict[str, tuple[str, Panes]] = {
     "count(3)": ("arrival", ruled(Count(3))),
@@ -80,6 +84,7 @@ CASES: dict[str, tuple[str, Panes]] = {
     "punct(flag)": ("t", ruled(reference.Punct(flag))),
     "reaches(sum(a), 9)": ("t", ruled(reference.Reaches("sum", "a", Fraction(9), INT))),
     "time(3)": ("t", ruled(reference.Time(Fraction(3), CLOCK))),
+    "time(6) every 2": ("t", grown),
     "gap(t, 2) or delta(a, 3) or count(4)": (
         "t",
         ruled(reference.Gap("t", Fraction(2), CLOCK), Delta("a", Fraction(3), INT), Count(4)),

@@ -42,6 +42,8 @@ WINDOWS: list[WindowCase] = [
     ("time(4)", T, {"origin": Fraction(3, 2)}),
     ("time(2.5)", ["t", "a"], {"plain": True}),
     ('calendar(day, tz="Europe/Paris", at=00:01)', T, {}),
+    ("time(6) every 2", T, {}),
+    ('calendar(day, tz="Europe/Paris", at=00:01) every 7', T, {"closed": "right"}),
     ("timeInterval, intervalDuration(4)", T, BY_TIME),
     ("timeInterval, intervalDuration(6), creationPeriod(4), intervalOffset(1)", T, BY_TIME),
     ("timeInterval, intervalDuration(2), creationPeriod(3)", T, BY_TIME),
