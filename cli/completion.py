@@ -122,6 +122,8 @@ def _next_words(head: str) -> Iterator[str]:
         kind = head.partition(" ")[0]
         yield from _CLAUSES.get(kind, ["within ", "retain ", "with unique "]) if " " in head else ()
     else:
+        grows = head.removeprefix("tumbling").lstrip(" ,").partition("(")[0] in ("time", "calendar")
+        yield from ["every "] if grows and head.endswith(")") else ()
         yield from ["partitioned", *_calls(EVICTIONS)]
 
 
