@@ -18,6 +18,7 @@ from wincli.conf.job import Job, Stage, default_stage, read_job
 from wincli.conf.options import JOB_OPTIONS, STAGE_OPTIONS
 from wincli.windowing.arguments import WindowArguments, as_options
 from wincli.windowing.expressions.syntax import parse_expression
+from wincli.windowing.language.distinct import parse_distinct
 from wincli.windowing.language.options import WINDOW_OPTIONS, Options
 from wincli.windowing.language.parser import parse_let
 from wincli.windowing.planning.identity import DECIDING
@@ -81,6 +82,7 @@ def test_an_argument_that_no_window_has_is_a_mistake_of_python(way: Callable[...
 
 
 VALUES: dict[str, Any] = {
+    "distinct": st.sampled_from(["x", "x, y within 3 count 2"]),
     "expression": st.sampled_from(["x > 3", "ok"]),
     "lets": st.lists(st.sampled_from(["a=b + 1", "c=lower(d)"]), min_size=1, unique=True),
     "names": st.lists(st.sampled_from("abc"), min_size=1, unique=True),
@@ -98,7 +100,11 @@ def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-READ: dict[str, Any] = {"expression": parse_expression, "lets": lambda texts: tuple(map(parse_let, texts))}
+READ: dict[str, Any] = {
+    "distinct": parse_distinct,
+    "expression": parse_expression,
+    "lets": lambda texts: tuple(map(parse_let, texts)),
+}
 
 
 @given(st.data())

@@ -148,6 +148,8 @@ def test_parts_give_the_windows_of_the_table(
 ) -> None:
     """Whatever the partitions and batches, with states and without; other columns decide where none is the arrival."""
     options = data.draw(options_of(case, keyed or "partitioned" in case[0]))
+    bound = "within 3" if case[1] == ["t"] else "count 3"
+    options |= data.draw(st.sampled_from([{}, {}, {"distinct": f"u {bound}"}, {"distinct": "x, flag count 2"}]))
     arrival = "pos" if has_arrival or case[1] != ["t"] else None
     if arrival:
         table = table.append_column("pos", pa.array(np.arange(len(table))))

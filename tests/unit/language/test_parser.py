@@ -19,6 +19,7 @@ from support.spec_errors import blocks, message
 from support.spec_texts import WINDOWS
 from wincli.windowing.errors import ConfigError, SpecError
 from wincli.windowing.language.clock_policies import Cron
+from wincli.windowing.language.distinct import parse_distinct
 from wincli.windowing.language.enrichment import parse_enrichment
 from wincli.windowing.language.parser import parse_aggregate, parse_duration, parse_let, parse_window
 from wincli.windowing.language.row_policies import Change
@@ -46,6 +47,7 @@ from wincli.windowing.language.tokens import column_text, decimal_text
 
 READERS: dict[str, Callable[[str], object]] = {
     "aggregates": parse_aggregate,
+    "distinct": parse_distinct,
     "durations": parse_duration,
     "enrichments": parse_enrichment,
     "lets": parse_let,

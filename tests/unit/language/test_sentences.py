@@ -9,6 +9,7 @@ import pytest
 from support.places import blocks_of
 from support.spec_texts import WINDOWS
 from wincli.windowing.expressions.syntax import parse_expression
+from wincli.windowing.language.distinct import parse_distinct
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import EVICTIONS, POLICIES, TRIGGER_POLICIES, parse_aggregate, parse_window
 from wincli.windowing.language.sentences import sentences_of
@@ -49,6 +50,7 @@ def test_options_have_sentences_where_they_change_something() -> None:
     options = Options(
         let=(("x", parse_expression("a + 1")),),
         where=parse_expression("a > 0"),
+        distinct=parse_distinct("a, site within 90 count 7"),
         having=parse_expression("n > 1"),
         group_by=("site", "page"),
         empty="row",
@@ -59,6 +61,8 @@ def test_options_have_sentences_where_they_change_something() -> None:
     assert sentences_of(parse_window("time(1d)"), ("user", "shop"), calls, options, TIMES) == (
         "Each row gets x = a + 1.",
         "Rows for which a > 0 is not true are left out.",
+        "A row with the a and site of one that was let through, at most 1 min 30 s before and 7 rows of its key "
+        "before, is left out.",
         "Each user and shop has windows of its own.",
         "Windows are the intervals of 1 day on the clock, and a row is in the one that its time is in.",
         "A row on a bound is the last of the window that ends there.",
