@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..clock.grids import AnyGrid, CalendarGrid, RightClosed, clock_cell, stepped
+from ..clock.interval_grid import time_grid
 from ..columns.arrays import Ints, Mask
 from ..errors import DataError
 from ..language.spec import Calendar, Growing, Time, Tumbling
@@ -102,7 +103,7 @@ class GrowingKind(WindowKind):
         start, stop = ticks.window(cells[lo])
         # ticks up to the clock, and the end of the data for a window that is open there
         counts = np.minimum(stop, now) - cells[lo] + (stop > now)
-        if counts.sum() > MOST_TICKS:
+        if np.minimum(counts, MOST_TICKS + 1).sum() > MOST_TICKS:
             raise DataError(f"{self.growing} would bring out more than {MOST_TICKS:,} panes", "use a longer step")
         panes, key = int(counts.sum()), np.searchsorted(bounds, lo, side="right") - 1
         of = np.repeat(np.arange(len(lo)), counts)
@@ -129,21 +130,19 @@ class GrowingKind(WindowKind):
     def _ticks(self, sequences: Sequences, context: WindowContext) -> tuple[_Ticks, int]:
         """Return the ticks, and the cell of the clock."""
         values, grid = self.policy.values_and_grid(sequences, context)
-        cells = grid.cells(values)
+        cells, kind = grid.cells(values), sequences.rows.column(sequences.order[0]).type
         if isinstance(self.growing.window, Time):
-            windows: int | Ints = int(self.growing.window.seconds / self.growing.every)
+            whole = self.growing.window.seconds
+            time_grid(kind, whole, context.origin).instants(values)  # raises where the end of a window is none
+            windows: int | Ints = int(whole / self.growing.every)
         else:
             units = grid.grid if isinstance(grid, RightClosed) else grid
             assert isinstance(units, CalendarGrid)
             held = np.unique(cells[change_starts(sequences.bounds, cells)])
-            steps, windows = stepped(units, sequences.rows.column(sequences.order[0]).type, self._step, held)
+            steps, windows = stepped(units, kind, int(self.growing.every), held)
             grid = RightClosed(steps) if isinstance(grid, RightClosed) else steps
             cells = grid.cells(values)
         return _Ticks(grid, cells, windows), clock_cell(grid, values, context.clock) if len(values) else 0
-
-    @property
-    def _step(self) -> int:
-        return int(self.growing.every)
 
     def row_steps(
         self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext

@@ -124,6 +124,13 @@ def test_steps_of_years_without_rows_cost_nothing() -> None:
         wincli.aggregate(pa.table({"t": at}), "calendar(year) every 1s", order_by=["t"])
 
 
+def test_a_window_whose_end_does_not_fit_is_an_error() -> None:
+    at = [2**63 - 50]
+    assert shown("time(16) every 8", at) == [(2**63 - 64, 2**63 - 48, [0], "end")]
+    with pytest.raises(DataError, match="64 bit"):
+        shown("time(128) every 8", at)
+
+
 def test_a_window_of_one_step_is_the_window() -> None:
     table = pa.table({"t": [0, 1, 5, 12]})
     one, other = (wincli.aggregate(table, window, order_by=["t"]) for window in ("time(4)", "time(4) every 4"))
