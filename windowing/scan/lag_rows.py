@@ -20,7 +20,7 @@ from ..rows.lag_columns import NUMBER, LagColumn, depth_of
 from ..rows.merge import append
 from ..rows.panes import NO_REJECTS, ScanRejects
 from ..rows.sequence import Sequences, take_rows
-from ..state.window_state import WindowState, only_rows, with_keys, with_newest
+from ..state.window_state import WindowState, with_keys, with_newest
 from .distinct_rows import let_through, may_match
 from .operator_scan import ScanResult
 from .row_validation import FAILED, split_by_reason, validate_rows
@@ -74,11 +74,12 @@ def only(sequences: Sequences, is_kept: Mask) -> Sequences:
     """Return sequences with some of their rows, bool (n,), and without keys that have none. Rows have no ranks yet."""
     if is_kept.all():
         return sequences
-    kept = replace(only_rows(sequences, np.flatnonzero(is_kept)), rank=None)
-    if kept.keys is None:
-        return kept
-    filled = np.flatnonzero(np.diff(kept.bounds))
-    return replace(kept, keys=kept.keys.take(pa.array(filled)), bounds=np.append(kept.bounds[filled], len(kept)))
+    picks = np.flatnonzero(is_kept)
+    keys, bounds = sequences.keys, np.searchsorted(picks, sequences.bounds)
+    if keys is not None:
+        filled = np.flatnonzero(np.diff(bounds))
+        keys, bounds = keys.take(pa.array(filled)), np.append(bounds[filled], len(picks))
+    return Sequences(keys, bounds, take_rows(sequences.rows, picks), sequences.pos[picks], sequences.order)
 
 
 NO_INPUT = ""
@@ -115,13 +116,16 @@ def with_lag_columns(plan: Plan, new: Sequences, state: WindowState | None = Non
         inputs[NUMBER] = pa.array(np.zeros(len(new), np.int64))
     given = pa.RecordBatch.from_pydict(inputs or {NO_INPUT: np.zeros(len(new), np.bool_)})
     both, is_new = _with_earlier(replace(new, rows=given), state)
-    places, duplicates = np.arange(len(new)), None
+    duplicates, places = None, np.arange(len(new) if late else 0)
     if distinct is not None:
         both = _numbered(both, is_new) if NUMBER in kept.names else both
         passed = let_through(plan, distinct, both, is_new)
-        new, places = only(new, passed[is_new]), np.flatnonzero(passed[is_new])
-        both, is_new = only(both, passed), is_new[passed]
-        duplicates = int(np.count_nonzero(~passed))
+        duplicates, passed_new = int(np.count_nonzero(~passed)), passed[is_new]
+        new, places = only(new, passed_new), np.flatnonzero(passed_new) if late else places
+        if late or plan.options.at_end == "hold":  # else nobody looks at them any more
+            both, is_new = only(both, passed), is_new[passed]
+    if not late:
+        return OrderedRows(replace(new, rows=new.rows.select(list(plan.values))), NO_REJECTS, duplicates, both)
     rows, failures = both.rows, Failures(is_new)
     for column in late:
         rows = rows.append_column(column.name, _values(column, rows, both.bounds, failures))
@@ -129,8 +133,6 @@ def with_lag_columns(plan: Plan, new: Sequences, state: WindowState | None = Non
     own = set(new.rows.schema.names) - {column.name for column in late}
     values = [new.rows.column(name) if name in own else rows.column(name).take(picks) for name in plan.values]
     found = replace(new, rows=pa.RecordBatch.from_arrays(values, names=list(plan.values)))
-    if not late:
-        return OrderedRows(found, NO_REJECTS, duplicates, both)
     rejects, is_kept = rejected_rows(plan, found, failures), np.ones(len(found), np.bool_)
     is_kept[rejects.row] = False
     return OrderedRows(only(found, is_kept), replace(rejects, row=places[rejects.row]), duplicates, both)
