@@ -167,13 +167,60 @@ def root(exact: Fraction | float | None) -> float | None:
         return float((decimal.Decimal(exact.numerator) / exact.denominator).sqrt())
 
 
-def quantile(values: list[Value], share: Fraction) -> float | None:
+def central(values: list[Value], least: int) -> list[Fraction] | float | None:
+    """The second to the fourth central moment, of at least so many values that are not all equal."""
+    values = present(values)
+    if len(values) < least:
+        return None
+    if any(isinstance(value, float) and not math.isfinite(value) for value in values):
+        return math.nan
+    exact = [Fraction(value) for value in values]
+    middle = sum(exact, Fraction(0)) / len(exact)
+    moments = [sum(((value - middle) ** power for value in exact), Fraction(0)) / len(exact) for power in (2, 3, 4)]
+    return moments if moments[0] else None
+
+
+def skewness(values: list[Value], sample: bool) -> float | None:
+    moments, n = central(values, 3 if sample else 2), len(present(values))
+    if not isinstance(moments, list):
+        return moments
+    square = moments[1] ** 2 / moments[0] ** 3 * (Fraction(n * (n - 1), (n - 2) ** 2) if sample else 1)
+    found = root(square)
+    return found if found is None or moments[1] >= 0 else -found
+
+
+def kurtosis(values: list[Value], sample: bool) -> float | None:
+    moments, n = central(values, 4 if sample else 2), len(present(values))
+    if not isinstance(moments, list):
+        return moments
+    excess = moments[2] / moments[0] ** 2 - 3
+    return to_float(Fraction(n - 1, (n - 2) * (n - 3)) * ((n + 1) * excess + 6) if sample else excess)
+
+
+def mad(values: list[Value]) -> float | None:
+    middle = quantile(values, Fraction(1, 2))
+    return None if middle is None else quantile([abs(float(v) - middle) for v in present(values)], Fraction(1, 2))
+
+
+def rank(values: list[Value], ties: str = "average") -> float | None:
+    """The place of the last value among all that are not null, from 1; NaN last."""
+    if not values or values[-1] is None:
+        return None
+    keys = [(is_nan(value), 0 if is_nan(value) else value) for value in present(values)]
+    below, equal = sum(key < keys[-1] for key in keys), keys.count(keys[-1])
+    return {"average": below + (equal + 1) / 2, "min": float(below + 1), "max": float(below + equal)}[ties]
+
+
+def quantile(values: list[Value], share: Fraction, method: str = "linear") -> float | None:
     floats = sorted((float(value) for value in present(values)), key=lambda v: (math.isnan(v), v))
     if not floats:
         return None
     place = (len(floats) - 1) * share
+    if method in ("lower", "higher", "nearest"):
+        return floats[{"lower": math.floor, "higher": math.ceil, "nearest": round}[method](place)]
     low, part = floats[math.floor(place)], place - math.floor(place)
     high = floats[math.ceil(place)]
+    part = Fraction(1, 2) if part and method == "midpoint" else part
     if part == 0 or low == high:
         return low
     if math.isfinite(low) and math.isfinite(high):
@@ -268,8 +315,14 @@ REFERENCE: dict[str, Callable[..., Value]] = {
     "stddev": lambda values: root(spread(values, 1)),
     "var_pop": lambda values: rounded(spread(values, 0)),
     "stddev_pop": lambda values: root(spread(values, 0)),
+    "skew": lambda values: skewness(values, sample=True),
+    "kurtosis": lambda values: kurtosis(values, sample=True),
+    "skew_pop": lambda values: skewness(values, sample=False),
+    "kurtosis_pop": lambda values: kurtosis(values, sample=False),
     "median": lambda values: quantile(values, Fraction(1, 2)),
     "quantile": quantile,
+    "mad": mad,
+    "rank": rank,
     "mode": mode,
     "arg_min": lambda targets, by: arg(targets, by, min_),
     "arg_max": lambda targets, by: arg(targets, by, max_),

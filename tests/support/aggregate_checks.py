@@ -17,12 +17,15 @@ from hypothesis import strategies as st
 
 from references.aggregates import TooWideError, expected
 from support.strategies import examples
+from wincli.windowing.aggregates.arithmetic import METHODS
 from wincli.windowing.aggregates.inputs import PaneOverflow
+from wincli.windowing.aggregates.selection import TIES
 from wincli.windowing.aggregates.table import Bound, bind, compute, in_two_phases, is_mergeable, split
 from wincli.windowing.language.spec import AggregateCall, Column
 from wincli.windowing.rows.membership import Membership, Ranges, gathered
 
-EXACT = {"sum", "mean", "wavg", "var", "stddev", "var_pop", "stddev_pop"}
+SHAPES = ("skew", "kurtosis", "skew_pop", "kurtosis_pop")
+EXACT = {"sum", "mean", "wavg", "var", "stddev", "var_pop", "stddev_pop", *SHAPES}
 """Aggregates whose floats are the ones nearest to the exact values."""
 
 FEW = examples(12, deadline=None)
@@ -186,7 +189,7 @@ def check(
 
 def slack(function: str, columns: list[list[Any]]) -> float:
     """What may be lost to cancellation of the two floats of a quantile."""
-    share = {"quantile": 1e-15, "median": 1e-15}.get(function, 0.0)
+    share = dict.fromkeys(("quantile", "median", "mad"), 1e-15).get(function, 0.0)
     numbers = [v for column in columns for v in column if isinstance(v, (int, float, decimal.Decimal))]
     return share * sum(abs(float(v)) for v in numbers if math.isfinite(v))
 
@@ -267,6 +270,11 @@ LAWS = [
     *laws(TIMES, "range"),
     *laws(named("duration"), "sum"),
     *laws({**NUMBERS, **EXTREMES}, "var", "stddev", "var_pop", "stddev_pop"),
+    *laws({**NUMBERS, **EXTREMES}, *SHAPES),
+    *laws(NUMBERS, "mad"),
+    *laws(NUMBERS, quantile=st.tuples(SHARES, st.sampled_from(METHODS))),
+    *laws(SORTABLE, "rank"),
+    *laws(NUMBERS, rank=st.sampled_from(TIES).map(lambda ties: (ties,))),
     *laws(EXTREMES, "sum", "mean"),
     *laws(EXTREMES, "wavg", beside={name: EXTREMES[name] for name in ("of all sizes", "ends of int64", "halves")}),
     *laws(EXTREMES, "wavg", beside={name: EXTREMES[name] for name in ("wide decimal(38,5)", "ends of float64")}),

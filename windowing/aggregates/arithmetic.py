@@ -37,9 +37,10 @@ from .inputs import (
     order_keys,
     scale_of,
 )
-from .loops import Floats, longest
+from .loops import Floats, between, longest
 from .moments import (
     MEAN,
+    SKEWNESS,
     SPREAD,
     WEIGHTED,
     float_sums,
@@ -47,7 +48,7 @@ from .moments import (
     sums_and_residuals,
     weighted_sums,
 )
-from .order_statistics import values_at
+from .order_statistics import deviations_of, values_at
 from .quotients import (
     COLUMNS,
     Quotients,
@@ -61,6 +62,7 @@ from .quotients import (
     whole_floats,
 )
 from .selection import counts, extreme_entries, items_of, over_items
+from .shapes import shapes
 
 # Loops of quantiles over disjoint panes: selection of one place (quickselect) in a scratch array, without a sort.
 
@@ -95,16 +97,8 @@ def select(scratch: Floats, count: int, k: int) -> float:
 
 
 @kernel
-def between(low: float, high: float, part: float) -> float:
-    """Return ``low + part * (high - low)``, also where the difference of the two overflows."""
-    if np.isfinite(high - low):
-        return low + (high - low) * part
-    return low * (1.0 - part) + high * part
-
-
-@kernel
-def interpolated_quantiles(values: Floats, numerator: int, denominator: int, lo: Ints, hi: Ints) -> Floats:
-    """Value at place ``(n - 1) * numerator / denominator`` of each pane's sorted values, NaN last, linear between."""
+def interpolated_quantiles(values: Floats, below: Ints, part: Floats, lo: Ints, hi: Ints) -> Floats:
+    """Value at place ``below + part`` of each pane's sorted values, NaN last, linear between."""
     out = np.full(lo.size, np.nan)
     scratch = np.empty(longest(lo, hi), np.float64)
     for p in range(lo.size):
@@ -114,17 +108,25 @@ def interpolated_quantiles(values: Floats, numerator: int, denominator: int, lo:
             if values[i] == values[i]:
                 scratch[count] = values[i]
                 count += 1
-        place = (hi[p] - lo[p] - 1) * numerator
-        below = place // denominator
-        part = (place % denominator) / denominator
-        if lo[p] < hi[p] and below + (part > 0) < count:
-            out[p] = select(scratch, count, below)
-            if part > 0:
-                # `select` leaves no smaller value after place ``below``: the next one in order is a minimum.
-                above = scratch[below + 1]
-                for i in range(below + 2, count):
+        place = below[p]
+        if lo[p] < hi[p] and place + (part[p] > 0) < count:
+            out[p] = select(scratch, count, place)
+            if part[p] > 0:
+                # `select` leaves no smaller value after this place: the next one in order is a minimum.
+                above = scratch[place + 1]
+                for i in range(place + 2, count):
                     above = min(above, scratch[i])
-                out[p] = between(out[p], above, part)
+                out[p] = between(out[p], above, part[p])
+    return out
+
+
+@kernel
+def _distances(values: Floats, middle: Floats, lo: Ints, hi: Ints) -> Floats:
+    """How far each value is from the middle of its pane."""
+    out = np.empty(values.size, np.float64)
+    for p in range(lo.size):
+        for i in range(lo[p], hi[p]):
+            out[i] = abs(values[i] - middle[p])
     return out
 
 
@@ -224,6 +226,27 @@ def variance(root: bool, sample: bool) -> Callable[[Inputs], pa.Array]:
     return compute
 
 
+def shape(rule: int, sample: bool) -> Callable[[Inputs], pa.Array]:
+    """Return the skewness or the kurtosis; null for less values than it takes, and where all are equal."""
+    least = (2 if rule == SKEWNESS else 3) if sample else 1
+
+    def compute(inputs: Inputs) -> pa.Array:
+        present = dense(inputs)
+        column, membership, less = present.columns[0], present.membership, int(sample)
+        wanted = Quotients(rule, column, column, membership, present.sizes, 0, less, rule == SKEWNESS)
+        high, low, over, over_low, off = shapes(rule, less, *number_halves(column), present).T
+        found = nearest(wanted, (high, low), (over, over_low), off)
+        null, undefined = present.sizes <= least, np.isnan(found)
+        if undefined.any():
+            bad = np.zeros(len(column), np.bool_)
+            if pa.types.is_floating(column.type):
+                bad = ~np.isfinite(floats(column))
+            null |= undefined & (sizes(filtered(membership, bad)) == 0)
+        return masked(found, null, inputs.type)
+
+    return compute
+
+
 def products(inputs: Inputs) -> pa.Array:
     """Product: exact for integers, in floats for all other types."""
     present = dense(inputs)
@@ -272,21 +295,50 @@ def value_ranges(inputs: Inputs) -> pa.Array:
     return masked(distance * _DAY if days else distance, none, inputs.type)
 
 
+METHODS = ("linear", "lower", "higher", "nearest", "midpoint")
+"""What a quantile is between two values: a point of the line, one of both, the nearest in place, or the middle."""
+_HALF = Fraction(1, 2)
+
+
+def _places(sizes: Ints, share: Fraction, method: str = METHODS[0]) -> tuple[Ints, Floats]:
+    """Return the place of a quantile in each pane's sorted values: whole, and the part of the way to the next one."""
+    share = share.limit_denominator(_PLACES)
+    place, whole = (sizes - 1) * share.numerator, share.denominator
+    below, rest = place // whole, place % whole
+    if method == "midpoint":
+        return frozen(below), frozen(np.where(rest > 0, 0.5, 0.0))
+    if method == "linear":
+        return frozen(below), frozen(rest / whole)
+    is_nearer = (2 * rest > whole) | ((2 * rest == whole) & (below % 2 == 1))  # half way to the even place
+    up = {"lower": np.zeros(len(rest), np.bool_), "higher": rest > 0, "nearest": is_nearer}[method]
+    return frozen(below + up), frozen(np.zeros(len(rest)))
+
+
 def quantiles(inputs: Inputs) -> pa.Array:
-    """Quantile q, one half for a median, by linear interpolation on floats, NaN sorted last."""
-    present, fraction = dense(inputs), inputs.literals[0] if inputs.literals else Fraction(1, 2)
-    share, values, membership = fraction.limit_denominator(_PLACES), floats(present.columns[0]), present.membership
+    """Quantile q, one half for a median, on floats, NaN sorted last; between two values by one of `METHODS`."""
+    present = dense(inputs)
+    values, membership = floats(present.columns[0]), present.membership
+    below, part = _places(present.sizes, *(inputs.literals or (_HALF,)))
     if is_disjoint(membership):
-        found = interpolated_quantiles(values, share.numerator, share.denominator, membership.lo, membership.hi)
+        found = interpolated_quantiles(values, below, part, membership.lo, membership.hi)
         return masked(found, present.empty, inputs.type)
     # Of panes that overlap the same, through a tree of ranks.
-    place = (present.sizes - 1) * share.numerator
-    below, part = place // share.denominator, place % share.denominator / share.denominator
     low, high = values_at(values, np.where(present.empty, -2, below), membership)
     with np.errstate(all="ignore"):  # infinities, and empty panes
         near, far = low + (high - low) * part, low * (1.0 - part) + high * part
         found = np.where(part == 0, low, np.where(np.isfinite(high - low), near, far))
     return masked(found, present.empty, inputs.type)
+
+
+def median_deviations(inputs: Inputs) -> pa.Array:
+    """Median of the distances of the values from their median, on floats, NaN sorted last."""
+    present = dense(inputs)
+    values, membership = floats(present.columns[0]), present.membership
+    if not is_disjoint(membership):
+        return masked(deviations_of(values, membership), present.empty, inputs.type)
+    places, panes = _places(present.sizes, _HALF), (membership.lo, membership.hi)
+    far = _distances(values, frozen(interpolated_quantiles(values, *places, *panes)), *panes)
+    return masked(interpolated_quantiles(frozen(far), *places, *panes), present.empty, inputs.type)
 
 
 # What is left of the rows of a part, and what it makes of that of several parts (`TwoPhase`).

@@ -44,6 +44,21 @@ def product_error(a: float, b: float, product: float) -> float:
 
 
 @kernel
+def times(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
+    """Product of two sums of two floats, with a relative error of a few ``2**-106``."""
+    product = a * b
+    return product, product_error(a, b, product) + (a * b_low + a_low * b)
+
+
+@kernel
+def between(low: float, high: float, part: float) -> float:
+    """Return ``low + part * (high - low)``, also where the difference of the two overflows."""
+    if np.isfinite(high - low):
+        return low + (high - low) * part
+    return low * (1.0 - part) + high * part
+
+
+@kernel
 def error_of_product(a: float, b: float, product: float) -> float:
     """Return `product_error`, or NaN where the error might underflow and so not be a float."""
     if abs(product) < EXACT_PRODUCT and a != 0.0 and b != 0.0:
@@ -174,6 +189,20 @@ def equal_counts(values: Numbers, picks: Ints, lo: Ints, hi: Ints) -> Ints:
             for i in range(lo[p], hi[p]):
                 out[p] += values[i] == values[picks[p]]
     return out
+
+
+@kernel
+def below_and_equal(values: Numbers, picks: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
+    """How many of each pane's values are below the value in row ``picks``, and equal to it, NaN last; 0 at -1."""
+    below, equal = np.zeros(lo.size, np.int64), np.zeros(lo.size, np.int64)
+    for p in range(lo.size):
+        if picks[p] >= 0:
+            value = values[picks[p]]
+            for i in range(lo[p], hi[p]):
+                alike = values[i] == value or (np.isnan(values[i]) and np.isnan(value))
+                equal[p] += alike
+                below[p] += values[i] < value or (np.isnan(value) and not alike)
+    return below, equal
 
 
 @kernel

@@ -139,7 +139,7 @@ def squared_deviations(high: Floats, low: Floats, present: Dense) -> Deviations:
 
 
 @kernel
-def _is_constant(high: Floats, low: Floats, begin: int, end: int) -> bool:
+def is_constant(high: Floats, low: Floats, begin: int, end: int) -> bool:
     """Whether all numbers are one finite number. A sum of squares of 0 does not prove it: tiny squares underflow."""
     same = begin if begin == end or np.isfinite(high[begin]) else end + 1
     while same < end and high[same] == high[begin] and (low.size == 0 or low[same] == low[begin]):
@@ -197,30 +197,32 @@ def _disjoint_deviations(high: Floats, low: Floats, lo: Ints, hi: Ints) -> Devia
             # Normalise after each block, so ``rest`` stays small against ``total``: `_spread_sum` needs it.
             total, rest = sum_and_error(total, rest)
             squares, square_rest = sum_and_error(squares, square_rest)
-        constant = squares == 0.0 and _is_constant(high, low, lo[p], hi[p])
+        constant = squares == 0.0 and is_constant(high, low, lo[p], hi[p])
         out[p], more[p], off[p] = _spread_sum(hi[p] - lo[p], (total, rest, squares, square_rest), constant)
     return out, more, off
 
 
 @kernel
-def _distance(high: Floats, low: Floats, i: int, reference: int) -> tuple[float, float]:
+def distance_from(high: Floats, low: Floats, i: int, reference: int) -> tuple[float, float]:
+    """The distance of a number from another, as two floats."""
     distance, error = sum_and_error(high[i], -high[reference])
     more = low[i] - low[reference] if low.size else 0.0
     return sum_and_error(distance, error + more)  # without a branch for empty errors, which takes longer
 
 
 @kernel
-def _added(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
+def added(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
+    """Sum of two sums of two floats; it loses less than ``2**-104`` of the larger one."""
     total, error = sum_and_error(a, b)
     return sum_and_error(total, error + (a_low + b_low))
 
 
 @kernel
 def _with_distance(sums: Sums, distance: float, error: float) -> Sums:
-    total, rest = _added(sums[0], sums[1], distance, error)
+    total, rest = added(sums[0], sums[1], distance, error)
     square = distance * distance
     more = product_error(distance, distance, square) + 2.0 * distance * error
-    squares, square_rest = _added(sums[2], sums[3], square, more)
+    squares, square_rest = added(sums[2], sums[3], square, more)
     return total, rest, squares, square_rest
 
 
@@ -252,17 +254,18 @@ def _overlapping(high: Floats, low: Floats, lo: Ints, hi: Ints, base: Ints, befo
         for i in range(begun - 1, begin - 1, -1):
             k = middle - i
             back[k, 0], back[k, 1], back[k, 2], back[k, 3] = _with_distance(
-                (back[k - 1, 0], back[k - 1, 1], back[k - 1, 2], back[k - 1, 3]), *_distance(high, low, i, reference)
+                (back[k - 1, 0], back[k - 1, 1], back[k - 1, 2], back[k - 1, 3]),
+                *distance_from(high, low, i, reference),
             )
         begun = min(begun, begin)
         for i in range(reached, end):
-            after = _with_distance(after, *_distance(high, low, i, reference))
+            after = _with_distance(after, *distance_from(high, low, i, reference))
         reached = end
         k = middle - begin
-        total, rest = _added(back[k, 0], back[k, 1], after[0], after[1])
-        squares, square_rest = _added(back[k, 2], back[k, 3], after[2], after[3])
+        total, rest = added(back[k, 0], back[k, 1], after[0], after[1])
+        squares, square_rest = added(back[k, 2], back[k, 3], after[2], after[3])
         sums = total, rest, squares, square_rest
-        constant = squares == 0.0 and _is_constant(high, low, begin, end)
+        constant = squares == 0.0 and is_constant(high, low, begin, end)
         out[p], more[p], off[p] = _spread_sum(end - begin, sums, constant)
     return out, more, off
 
@@ -274,8 +277,8 @@ def _overlapping(high: Floats, low: Floats, lo: Ints, hi: Ints, base: Ints, befo
 # nearest float, and for all decimals of more than 64 bit.
 
 
-MEAN, WEIGHTED, SPREAD = range(3)
-"""Rules: only ``sum(a)``; also ``sum(a * b)``; also ``n * sum(a * a) - sum(a)**2`` of n values."""
+MEAN, WEIGHTED, SPREAD, SKEWNESS, KURTOSIS = range(5)
+"""Rules: only ``sum(a)``; also ``sum(a * b)``; also ``n * sum(a * a) - sum(a)**2`` of n values; see also `shapes`."""
 
 FLOAT_UNIT = -1074
 """Binary exponent of the smallest float. All floats are multiples of that float; words are multiples of 1."""
@@ -286,7 +289,7 @@ _OFTEN = 2**24  # changes between two carries: a product adds less than 2**37 to
 
 
 @kernel
-def _put(total: Ints, span: Ints, limbs: Ints, count: int, place: int, sign: int) -> None:
+def put(total: Ints, span: Ints, limbs: Ints, count: int, place: int, sign: int) -> None:
     """Add or subtract the limbs of a number. ``span``: the bounds of the limbs that may differ from 0."""
     for j in range(count):
         total[place + j] += sign * limbs[j]
@@ -324,7 +327,7 @@ def _loaded_float(bits: int, limbs: Ints) -> tuple[int, int, int]:
 
 
 @kernel
-def _loaded(values: Ints, i: int, limbs: Ints) -> tuple[int, int, int]:
+def loaded(values: Ints, i: int, limbs: Ints) -> tuple[int, int, int]:
     """Write the limbs of a number; return its sign, the place of the least significant limb, and how many there are."""
     if values.ndim == 1:
         return _loaded_float(values[i], limbs)
@@ -345,7 +348,7 @@ def _loaded(values: Ints, i: int, limbs: Ints) -> tuple[int, int, int]:
 
 
 @kernel
-def _propagate(limbs: Ints, span: Ints) -> None:
+def propagate(limbs: Ints, span: Ints) -> None:
     """Propagate carries: all limbs but the last, which has the sign, keep 32 bit."""
     end = min(span[1] + 2, limbs.size - 1)
     for k in range(span[0], end):
@@ -359,7 +362,7 @@ def _propagate(limbs: Ints, span: Ints) -> None:
 @kernel
 def _spread(sums: Ints, begin: int, end: int, squares: Ints, span: Ints, count: int, work: Ints) -> None:
     """``count * squares - sums**2``; ``sums``: limbs of a magnitude; ``span``: of the squares, then of the result."""
-    _propagate(squares, span)
+    propagate(squares, span)
     work[span[0] : span[1] + 3] = 0
     for k in range(span[0], span[1]):
         work[k] += (squares[k] & 0xFFFF) * count
@@ -374,7 +377,7 @@ def _spread(sums: Ints, begin: int, end: int, squares: Ints, span: Ints, count: 
 
 
 @kernel
-def _settled(total: Ints, span: Ints, out: Ints) -> tuple[int, float]:
+def settled(total: Ints, span: Ints, out: Ints) -> tuple[int, float]:
     """Write the size of a number in limbs of 32 bit from ``span[0]`` on; return the end of these, and its sign."""
     begin, end = span[0], min(span[1] + 3, total.size)
     carry = 0
@@ -396,7 +399,8 @@ def _settled(total: Ints, span: Ints, out: Ints) -> tuple[int, float]:
 
 
 @kernel
-def _two_floats(limbs: Ints, begin: int, end: int, sign: float) -> tuple[float, float, float]:
+def two_floats(limbs: Ints, begin: int, end: int, sign: float) -> tuple[float, float, float]:
+    """Return ``(high, low, exponent)`` of a size in limbs and its sign, off by less than ``2**-100`` of it."""
     high = 0.0
     low = 0.0
     least = max(begin, end - 5)  # five limbs have at least 129 significant bits, more than two floats can hold
@@ -407,7 +411,8 @@ def _two_floats(limbs: Ints, begin: int, end: int, sign: float) -> tuple[float, 
 
 
 @kernel
-def _clear(limbs: Ints, span: Ints) -> None:
+def clear(limbs: Ints, span: Ints) -> None:
+    """Make a number 0."""
     limbs[span[0] : span[1] + 1] = 0
     span[0], span[1] = limbs.size, 0
 
@@ -432,8 +437,8 @@ def moments(a: Ints, b: Ints, rule: int, deltas: PaneDeltas) -> Floats:
         # Invariant: the limbs hold the exact sums of the ``held`` entries of the pane. If all entries of the last pane
         # are removed, the limbs are cleared instead: that is cheaper, and keeps ``span`` short.
         if removed == held:
-            _clear(total, span)
-            _clear(products, wide)
+            clear(total, span)
+            clear(products, wide)
             removed = since = 0
             held = added
         else:
@@ -445,25 +450,25 @@ def moments(a: Ints, b: Ints, rule: int, deltas: PaneDeltas) -> Floats:
                 else deltas.added[deltas.added_at[p] + j - removed]
             )
             sign = -1 if j < removed else 1
-            minus, place, count = _loaded(a, entry, left)
-            _put(total, span, left, count, place, minus * sign)
+            minus, place, count = loaded(a, entry, left)
+            put(total, span, left, count, place, minus * sign)
             if rule == SPREAD:
                 _put_product(products, wide, left, count, left, count, 2 * place, sign)
             if rule == WEIGHTED:
-                factor, shift, many = _loaded(b, entry, right)
+                factor, shift, many = loaded(b, entry, right)
                 _put_product(products, wide, left, count, right, many, place + shift, minus * factor * sign)
             since += 1
             if since == _OFTEN:
-                _propagate(total, span)
-                _propagate(products, wide)
+                propagate(total, span)
+                propagate(products, wide)
                 since = 0
-        end, side = _settled(total, span, one)
-        out[p, 0], out[p, 1], out[p, 2] = _two_floats(one, span[0], end, side)
+        end, side = settled(total, span, one)
+        out[p, 0], out[p, 1], out[p, 2] = two_floats(one, span[0], end, side)
         if rule == SPREAD:
             _spread(one, span[0], end, products, wide, held, work)
-            end, side = _settled(work, wide, other)
+            end, side = settled(work, wide, other)
         if rule == WEIGHTED:
-            end, side = _settled(products, wide, other)
+            end, side = settled(products, wide, other)
         if rule != MEAN:
-            out[p, 3], out[p, 4], out[p, 5] = _two_floats(other, wide[0], end, side)
+            out[p, 3], out[p, 4], out[p, 5] = two_floats(other, wide[0], end, side)
     return out

@@ -15,7 +15,7 @@ from ..columns.arrays import Ints
 from ..rows.membership import Membership, Ranges
 from ..support.jit import kernel
 from .inputs import entries_of, frozen
-from .loops import Codes, Floats, longest
+from .loops import Codes, Floats, Numbers, between, longest
 from .pane_deltas import PaneDeltas, pane_deltas
 
 Counts = npt.NDArray[np.int32]
@@ -37,6 +37,27 @@ def values_at(values: Floats, place: Ints, membership: Membership) -> tuple[Floa
         ranks[ascending] = np.arange(len(ascending))
         found = order_statistics(ranks, frozen(place[panes]), 2, pane_deltas(part))
         out[:, panes] = np.append(values[entries][ascending], np.nan)[found].T
+    return out[0], out[1]
+
+
+def deviations_of(values: Floats, membership: Membership) -> Floats:
+    """Return the median of the distances of each pane's values from their median, NaN last; NaN for an empty pane."""
+    out = np.full(len(membership), np.nan)
+    for panes, entries, part in _spans(membership, len(values)):
+        ascending = np.argsort(values[entries], kind="stable")
+        ranks = np.empty(len(ascending), np.int64)
+        ranks[ascending] = np.arange(len(ascending))
+        out[panes] = median_deviations(ranks, values[entries][ascending], pane_deltas(part))
+    return out
+
+
+def below_and_equal(keys: Numbers, picks: Ints, membership: Membership) -> tuple[Ints, Ints]:
+    """Return how many of each pane's keys are below that of the entry ``picks``, and equal to it, NaN last; 0 at -1."""
+    out = np.zeros((2, len(picks)), np.int64)
+    for panes, entries, part in _spans(membership, len(keys)):
+        distinct, ranks = np.unique(keys[entries], return_inverse=True)
+        mine = np.where(picks[panes] < 0, -1, picks[panes] - entries.start)
+        out[:, panes] = counts_below(frozen(ranks.astype(np.int64)), len(distinct), frozen(mine), pane_deltas(part))
     return out[0], out[1]
 
 
@@ -96,6 +117,27 @@ def _find(counts: Counts, first: Ints, place: int) -> int:
 
 
 @kernel
+def _below(counts: Counts, first: Ints, rank: int) -> int:
+    """How many of the pane's ranks are below one: on each level the counters before its own, at most 15."""
+    total = 0
+    for level in range(first.size - 1):
+        node = rank >> (_FAN * level)
+        for other in range((node >> _FAN) << _FAN, node):
+            total += counts[first[level] + other]
+    return total
+
+
+@kernel
+def _move(counts: Counts, first: Ints, ranks: Ints, deltas: PaneDeltas, p: int) -> int:
+    """Go from the pane before to pane p; return by how many entries it is larger."""
+    for j in range(deltas.removed_at[p], deltas.removed_at[p + 1]):
+        _shift(counts, first, ranks[deltas.removed[j]], -1)
+    for j in range(deltas.added_at[p], deltas.added_at[p + 1]):
+        _shift(counts, first, ranks[deltas.added[j]], 1)
+    return deltas.added_at[p + 1] - deltas.added_at[p] - deltas.removed_at[p + 1] + deltas.removed_at[p]
+
+
+@kernel
 def order_statistics(ranks: Ints, place: Ints, width: int, deltas: PaneDeltas) -> npt.NDArray[np.int64]:
     """Return the ranks at places ``place``, ``place + 1``, .. of each pane's sorted ranks, of shape (P, width).
 
@@ -108,14 +150,89 @@ def order_statistics(ranks: Ints, place: Ints, width: int, deltas: PaneDeltas) -
     size = 0
     # Invariant: each counter is the number of the pane's ranks in its range; level 0 has one counter for each rank.
     for p in range(place.size):
-        for j in range(deltas.removed_at[p], deltas.removed_at[p + 1]):
-            _shift(counts, first, ranks[deltas.removed[j]], -1)
-        for j in range(deltas.added_at[p], deltas.added_at[p + 1]):
-            _shift(counts, first, ranks[deltas.added[j]], 1)
-        size += deltas.added_at[p + 1] - deltas.added_at[p] - deltas.removed_at[p + 1] + deltas.removed_at[p]
+        size += _move(counts, first, ranks, deltas, p)
         for k in range(width):
             if 0 <= place[p] + k < size:
                 out[p, k] = _find(counts, first, place[p] + k)
+    return out
+
+
+@kernel
+def counts_below(ranks: Ints, distinct: int, picks: Ints, deltas: PaneDeltas) -> Ints:
+    """How many ranks of each pane are below that of the entry ``picks``, and equal to it: (2, P); 0 where it is -1.
+
+    ``ranks``: int64 (E,), from 0 to ``distinct`` - 1, equal for equal values. O(log distinct) for each change.
+    """
+    first = _levels(distinct)
+    counts = np.zeros(first[-1], np.int32)
+    out = np.zeros((2, picks.size), np.int64)
+    for p in range(picks.size):
+        _move(counts, first, ranks, deltas, p)
+        if picks[p] >= 0:
+            out[0, p], out[1, p] = _below(counts, first, ranks[picks[p]]), counts[ranks[picks[p]]]
+    return out
+
+
+@kernel
+def _distance_at(counts: Counts, first: Ints, ascending: Floats, count: int, place: int, middle: float) -> float:
+    """The distance from ``middle`` at a place of the sorted distances of the pane's first ``count`` values.
+
+    The ``place + 1`` nearest values are neighbours in order. Of all such runs of neighbours it is the one whose farther
+    end is nearest: as a run moves up, its lower end comes nearer and its upper end goes away.
+    """
+    low, high = 0, count - 1 - place
+    while low < high:
+        at = (low + high) >> 1
+        lower, upper = ascending[_find(counts, first, at)], ascending[_find(counts, first, at + place)]
+        if upper - middle >= middle - lower:
+            high = at
+        else:
+            low = at + 1
+    best = np.inf
+    for at in range(max(0, low - 1), low + 1):
+        lower, upper = ascending[_find(counts, first, at)], ascending[_find(counts, first, at + place)]
+        best = min(best, max(abs(lower - middle), abs(upper - middle)))
+    return best
+
+
+@kernel
+def median_deviations(ranks: Ints, ascending: Floats, deltas: PaneDeltas) -> Floats:
+    """The median distance of each pane's values from their median: (P,). ``ascending``: the values by rank, NaN last.
+
+    O(log E) for each change, and O(log(n) * log(E)) for each pane of n values.
+    """
+    panes = len(deltas.added_at) - 1
+    out = np.full(panes, np.nan)
+    first = _levels(ranks.size)
+    counts = np.zeros(first[-1], np.int32)
+    known, lowest = ranks.size, 0  # the ranks from one on are NaN, those below the other -inf
+    while known > 0 and np.isnan(ascending[known - 1]):
+        known -= 1
+    endless = known  # and those from here to the NaNs inf
+    while endless > 0 and ascending[endless - 1] == np.inf:
+        endless -= 1
+    while lowest < known and ascending[lowest] == -np.inf:
+        lowest += 1
+    size = 0
+    for p in range(panes):
+        size += _move(counts, first, ranks, deltas, p)
+        count = _below(counts, first, known) if known < ranks.size else size
+        below, is_between = (size - 1) // 2, size % 2 == 0
+        if size == 0 or below + is_between >= count:
+            continue
+        middle = ascending[_find(counts, first, below)]
+        if is_between:
+            middle = between(middle, ascending[_find(counts, first, below + 1)], 0.5)
+        if np.isinf(middle):
+            # All that is not this infinity is infinitely far from it, and its own distance is NaN, which sorts last.
+            edge = endless if middle > 0.0 else lowest
+            others = _below(counts, first, edge) if edge < ranks.size else size
+            if below + is_between < (others if middle > 0.0 else count - others):
+                out[p] = np.inf
+        elif not np.isnan(middle):
+            out[p] = _distance_at(counts, first, ascending, count, below, middle)
+            if is_between:
+                out[p] = between(out[p], _distance_at(counts, first, ascending, count, below + 1, middle), 0.5)
     return out
 
 

@@ -36,9 +36,10 @@ from .inputs import (
     number_halves,
     scale_of,
 )
-from .loops import Floats, Numbers, error_of_product, product_error, products_and_errors
-from .moments import FLOAT_UNIT, MEAN, SPREAD, WEIGHTED, moments
+from .loops import Floats, Numbers, error_of_product, product_error, products_and_errors, times
+from .moments import FLOAT_UNIT, KURTOSIS, MEAN, SKEWNESS, SPREAD, WEIGHTED, moments
 from .pane_deltas import pane_deltas
+from .shapes import shape_of, whole_shapes
 
 # Rounding of quotients of sums of two floats, and of their square roots, with a proof or a doubt (`quotients`).
 #
@@ -54,13 +55,6 @@ _LEAST = 2.0**-900  # a smaller numerator might lose rounding errors to underflo
 
 
 @kernel
-def times(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
-    """Product of two sums of two floats, with a relative error of a few ``2**-106``."""
-    product = a * b
-    return product, product_error(a, b, product) + (a * b_low + a_low * b)
-
-
-@kernel
 def quotient(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
     """Quotient of two sums of two floats, with a relative error of a few ``2**-106``."""
     near = a / b
@@ -71,10 +65,12 @@ def quotient(a: float, a_low: float, b: float, b_low: float) -> tuple[float, flo
 
 @kernel
 def _root(a: float, a_low: float) -> tuple[float, float]:
-    """Square root of a sum of two floats, as two floats: one step of Newton after the float root."""
-    near = math.sqrt(a)
+    """Square root of the size of a sum of two floats, with its sign: one step of Newton after the float root."""
+    size, side = abs(a), math.copysign(1.0, a)
+    near = math.sqrt(size)
     square = near * near
-    return near, (((a - square) - product_error(near, near, square)) + a_low) / (2.0 * near)
+    more = (((size - square) - product_error(near, near, square)) + side * a_low) / (2.0 * near)
+    return side * near, side * more
 
 
 @kernel
@@ -205,9 +201,10 @@ class Quotients:
     """Definition of one quotient for each of P panes.
 
     `MEAN` is ``sum(a) / n``; `WEIGHTED` is ``sum(a * b) / sum(a)``; `SPREAD` is ``(n * sum(a * a) - sum(a)**2) /
-    (n * (n - sample))``. Decimals are unscaled, and the result is divided by ``10**places``.
+    (n * (n - sample))``. Decimals are unscaled, and the result is divided by ``10**places``. `SKEWNESS` and `KURTOSIS`
+    are those of `shapes`, without places; the root of a skewness has the sign of its quotient.
 
-    ``rule``: `MEAN`, `WEIGHTED` or `SPREAD`, as in `moments`.
+    ``rule``: as in `moments`.
     ``a``, ``b``: the columns, one value for each entry of the panes.
     ``membership``: the panes.
     ``sizes``: int64 (P,), n.
@@ -260,7 +257,7 @@ def exactly(wanted: Quotients, picks: Ints) -> Floats:
     membership, a, b = _take_panes(membership, a, b, whole)
     some = replace(wanted, membership=membership, sizes=wanted.sizes[picks[whole]])
     found = np.full(len(picks), np.nan)
-    found[whole], in_doubt = round_quotients(*_in_limbs(some, a, b), np.full(len(whole), _OFF_IN_LIMBS), wanted)
+    found[whole], in_doubt = round_quotients(*_in_limbs(some, a, b), wanted)
     for i in np.flatnonzero(in_doubt):
         found[whole[i]] = _in_full(some, a, b, int(i))
     return found
@@ -318,17 +315,23 @@ def whole_floats(counts: Ints) -> TwoFloats:
     return counts.astype(np.float64), _NOTHING
 
 
-def _in_limbs(wanted: Quotients, a: Numbers, b: Numbers) -> tuple[FourFloats, Floats]:
+def _in_limbs(wanted: Quotients, a: Numbers, b: Numbers) -> tuple[FourFloats, Floats, Floats]:
+    """Return what `round_quotients` takes."""
+    if wanted.rule in (SKEWNESS, KURTOSIS):
+        bits = frozen(a.view(np.int64))
+        *numbers, bound = whole_shapes(bits, wanted.rule, wanted.sample, pane_deltas(wanted.membership)).T
+        return (numbers[0], numbers[1], numbers[2], numbers[3]), _NOTHING, bound
+    off = np.full(len(wanted.sizes), _OFF_IN_LIMBS)
     left, right = (frozen(values.view(np.int64)) for values in (a, b))
     high, low, exponent, more, more_low, more_exponent = moments(
         left, right, wanted.rule, pane_deltas(wanted.membership)
     ).T
     unit, other = (FLOAT_UNIT * (values.dtype.kind == "f") for values in (a, b))
     if wanted.rule == MEAN:
-        return (high, low, *whole_floats(wanted.sizes)), exponent + unit
+        return (high, low, *whole_floats(wanted.sizes)), exponent + unit, off
     if wanted.rule == SPREAD:
-        return (more, more_low, *spread_counts(wanted.sizes, wanted.sample)), more_exponent + 2 * unit
-    return (more, more_low, high, low), more_exponent - exponent + other
+        return (more, more_low, *spread_counts(wanted.sizes, wanted.sample)), more_exponent + 2 * unit, off
+    return (more, more_low, high, low), more_exponent - exponent + other, off
 
 
 def _in_full(wanted: Quotients, left: Numbers, right: Numbers, pane: int) -> float:
@@ -338,6 +341,9 @@ def _in_full(wanted: Quotients, left: Numbers, right: Numbers, pane: int) -> flo
     scale, count = 10**wanted.places, int(wanted.sizes[pane])
     if wanted.rule == MEAN:
         return to_float(Fraction(sum(a), unit * scale * count))
+    if wanted.rule in (SKEWNESS, KURTOSIS):
+        shape = shape_of(wanted.rule, wanted.sample, a)
+        return to_float(shape) if not wanted.root else math.copysign(to_float(nearest_root(abs(shape))), shape)
     products = sum(map(operator.mul, a, b))
     if wanted.rule == WEIGHTED:
         return to_float(Fraction(products, sum(a) * other * scale))

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, take_or_null
-from ..rows.membership import Membership, Memberships, Ranges, batches, gathered, part
+from ..rows.membership import Membership, Memberships, Ranges, batches, edge_rows, gathered, part
 from . import loops, order_statistics, pane_deltas
 from .folds import SMALLEST, fold
 from .inputs import (
@@ -31,6 +31,7 @@ from .inputs import (
     halves,
     is_disjoint,
     list_array,
+    masked,
     order_keys,
 )
 from .live_trees import live_extremes
@@ -133,6 +134,27 @@ def _one_zero(values: pa.Array) -> pa.Array:
     if pa.types.is_float16(values.type):
         return _one_zero(values.cast(pa.float32())).cast(values.type)
     return pc.add(values, pa.scalar(0.0, values.type)) if pa.types.is_floating(values.type) else values
+
+
+TIES = ("average", "min", "max")
+"""Which of the ranks of equal values each of them gets: their mean, the least or the largest."""
+
+
+def ranks(inputs: Inputs) -> pa.Array:
+    """Rank of the newest row's value among the values of the pane, from 1; null where it is null; NaN ranks last."""
+    present, (_, newest) = dense(inputs), edge_rows(inputs.ranked.membership)
+    before = present.ranked.valid_before
+    picks = newest
+    if before.size:
+        picks = np.where((newest >= 0) & (before[newest + 1] > before[newest]), before[newest], -1)
+    keys, membership = order_keys(present.columns[0]), present.membership
+    if is_disjoint(membership):
+        below, equal = loops.below_and_equal(keys, frozen(picks), membership.lo, membership.hi)
+    else:
+        below, equal = order_statistics.below_and_equal(keys, picks, membership)
+    least, largest = below + 1, below + equal
+    found = {"average": (least + largest) / 2, "min": least, "max": largest}[(*inputs.literals, TIES[0])[0]]
+    return masked(found.astype(np.float64), picks < 0, inputs.type)
 
 
 # Aggregates that count, list or join the values of each pane (semantics section 9).

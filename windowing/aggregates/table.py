@@ -20,6 +20,7 @@ from ..language.tokens import decimal_text
 from ..rows.membership import Membership, Memberships, Ranges, as_simplest, with_filter
 from . import arithmetic, selection, sketches, user
 from .inputs import Inputs, Ranked, TwoPhase, entries_of, plain, plain_type
+from .moments import KURTOSIS, SKEWNESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,10 @@ _HASHABLE = Kind(_HASHABLE_WORDS, sketches.is_hashable, widest=pa.string())
 _TEXT = Kind("text", _is_text, widest=pa.string())
 _PLACE = Kind("a whole number", lambda v: isinstance(v, Fraction) and v.denominator == 1 and abs(v) < 2**62, True)
 _SHARE = Kind("a number from 0 to 1", lambda v: isinstance(v, Fraction) and 0 <= v <= 1, True)
+_METHOD, _TIES = (
+    Kind(f"one of {', '.join(map(repr, words))}", words.__contains__, True, is_optional=True)
+    for words in (arithmetic.METHODS, selection.TIES)
+)
 _SEPARATOR = Kind("a text in quotes", lambda v: isinstance(v, str), True)
 
 
@@ -167,10 +172,22 @@ _ROWS = (
               arithmetic.variance(False, False), arithmetic.spread_phases(False, False)),
     Aggregate("stddev_pop", {"x": _NUMBER}, _FLOAT64, "population standard deviation",
               arithmetic.variance(True, False), arithmetic.spread_phases(True, False)),
+    Aggregate("skew", {"x": _NUMBER}, _FLOAT64, "sample skewness, null for less than 3 values",
+              arithmetic.shape(SKEWNESS, True)),
+    Aggregate("kurtosis", {"x": _NUMBER}, _FLOAT64, "sample excess kurtosis, null for less than 4 values",
+              arithmetic.shape(KURTOSIS, True)),
+    Aggregate("skew_pop", {"x": _NUMBER}, _FLOAT64, "population skewness",
+              arithmetic.shape(SKEWNESS, False)),
+    Aggregate("kurtosis_pop", {"x": _NUMBER}, _FLOAT64, "population excess kurtosis",
+              arithmetic.shape(KURTOSIS, False)),
     Aggregate("median", {"x": _NUMBER}, _FLOAT64, "middle value, or half way between the middle two",
               arithmetic.quantiles),
-    Aggregate("quantile", {"x": _NUMBER, "q": _SHARE}, _FLOAT64, "quantile q, linear between values",
+    Aggregate("quantile", {"x": _NUMBER, "q": _SHARE, "method": _METHOD}, _FLOAT64, "quantile q, linear between values",
               arithmetic.quantiles),
+    Aggregate("mad", {"x": _NUMBER}, _FLOAT64, "median distance from the median",
+              arithmetic.median_deviations),
+    Aggregate("rank", {"x": _SORTABLE, "ties": _TIES}, _FLOAT64, "rank of the newest value",
+              selection.ranks),
     Aggregate("mode", {"x": _SORTABLE}, _own, "most frequent value, the first to appear among equals",
               selection.modes),
     Aggregate("arg_min", {"y": _ANY, "x": _SORTABLE}, _own, "y of the first row with smallest x",
@@ -293,7 +310,9 @@ def _check_arguments(aggregate: Aggregate, call: AggregateCall, types: dict[str,
     write, takes, given = f"write {aggregate.signature}", len(aggregate.parameters), len(arguments)
     required = sum(not kind.is_optional for kind in aggregate.parameters.values())
     if not required <= given <= takes:
-        words = f"{'at most ' if required < takes else ''}{takes} argument{'' if takes == 1 else 's'}"
+        bound = "at least " if given < required < takes else "at most " if required < takes else ""
+        takes = required if given < required else takes
+        words = f"{bound}{takes} argument{'' if takes == 1 else 's'}"
         raise ConfigError(f"{call.text}: {aggregate.name} takes {words} and got {given}", write)
     for (name, kind), argument in zip(aggregate.parameters.items(), arguments, strict=False):
         is_column = isinstance(argument, Column)

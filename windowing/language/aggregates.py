@@ -23,7 +23,9 @@ from .aggregate_names import AGGREGATES
 from .calls import read_arguments
 from .tokens import PLAIN, Cursor
 
-ALIASES: Final = {"avg": "mean", "average": "mean", "variance": "var", "stdev": "stddev"}
+ALIASES: Final = {
+    "avg": "mean", "average": "mean", "variance": "var", "stdev": "stddev", "skewness": "skew", "kurt": "kurtosis",
+}  # fmt: skip
 """Names of other tools that the language accepts, with the built-in names, which name the columns of a result."""
 
 

@@ -64,7 +64,14 @@ def refusal(call: AggregateCall) -> str:
         (call("sum"), "sum(): sum takes 1 argument and got 0; write sum(x)"),
         (call("sum", "n", "n"), "sum(n, n): sum takes 1 argument and got 2; write sum(x)"),
         (call("count", "n", "n"), "count(n, n): count takes at most 1 argument and got 2; write count(x)"),
-        (call("quantile", "n"), "quantile(n): quantile takes 2 arguments and got 1; write quantile(x, q)"),
+        (
+            call("quantile", "n"),
+            "quantile(n): quantile takes at least 2 arguments and got 1; write quantile(x, q, method)",
+        ),
+        (
+            call("rank", "n", text="first"),
+            "rank(n, 'first'): ties is 'first'; ties must be one of 'average', 'min', 'max'",
+        ),
         (call("sum", 3), "sum(3): 3 is not a column; write sum(x)"),
         (call("sum", text="n"), "sum('n'): 'n' is not a column; write sum(x)"),
         (call("quantile", "n", 95), "quantile(n, 95): q is 95; q must be a number from 0 to 1"),
@@ -134,5 +141,5 @@ def test_columns_are_named_once_each() -> None:
 
 def test_table_lists_all_aggregates() -> None:
     assert [name for name in TABLE if TABLE[name].name != name] == []
-    assert TABLE["quantile"].signature == "quantile(x, q)"
+    assert TABLE["quantile"].signature == "quantile(x, q, method)"
     assert all(aggregate.doc for aggregate in TABLE.values())

@@ -11,7 +11,7 @@ import wincli
 from support.columns_without_type import WITHOUT_TYPE, nulls
 from wincli.windowing.aggregates.table import TABLE
 
-LITERALS = {"i": "0", "q": "0.5", "sep": "','"}
+LITERALS = {"i": "0", "q": "0.5", "sep": "','", "method": "'lower'", "ties": "'min'"}
 TYPED = {"bool_and": pa.bool_(), "bool_or": pa.bool_(), "string_join": pa.string()}
 """The types that these aggregates take; the others take floats."""
 OWN = {"min", "max", "first", "last", "nth", "mode", "arg_min", "arg_max"}
