@@ -21,7 +21,7 @@ from ..errors import DataError
 from ..language.spec import TimeInterval
 from ..language.tokens import rows as row_count
 from ..rows.marks import Marks, epochs
-from ..rows.membership import Memberships, memberships_of
+from ..rows.membership import Memberships, memberships_of, united
 from ..rows.panes import AT_END, BY_TICK, TIMING, Outputs, Panes, reason
 from ..rows.sequence import Sequences
 from ..support.jit import kernel
@@ -52,36 +52,6 @@ def causes(advance: Ints, late: Mask, advances: int, rows: int) -> tuple[Ints, L
         closed_by[p] = _END if at_end else _LATE if late[p] else _WATERMARK
         timing[p] = _TIMING[0] if late[p] else _TIMING[1]
     return cause, closed_by, timing
-
-
-@kernel
-def union_sizes(bounds: Ints, lo: Ints, hi: Ints) -> Ints:
-    """Return how many integers the ranges of each group cover, int64 (groups,). Ranges ascend by ``lo``."""
-    sizes = np.zeros(len(bounds) - 1, np.int64)
-    for g in range(len(sizes)):
-        # invariant: all integers of the ranges so far are below ``reached``, so only the rest of a range is new
-        reached = np.iinfo(np.int64).min
-        for i in range(bounds[g], bounds[g + 1]):
-            begin = max(lo[i], reached)
-            if begin <= hi[i]:
-                sizes[g] += hi[i] - begin + 1
-                reached = hi[i] + 1
-    return sizes
-
-
-@kernel
-def union_members(bounds: Ints, lo: Ints, hi: Ints, first: Ints) -> Ints:
-    """Return the integers that `union_sizes` counts, ascending in each group; ``first``: bounds of the groups."""
-    members = np.empty(first[-1], np.int64)
-    place = 0
-    for g in range(len(bounds) - 1):
-        reached = np.iinfo(np.int64).min
-        for i in range(bounds[g], bounds[g + 1]):
-            for k in range(max(lo[i], reached), hi[i] + 1):
-                members[place] = k
-                place += 1
-                reached = k + 1
-    return members
 
 
 @kernel
@@ -251,14 +221,14 @@ class _Outputs:
 
 def _outputs(bounds: Ints, rows: _Rows, level: Ints) -> _Outputs:
     """Return all outputs: for each key the panes with rows on time, and for each of its epochs those with late rows."""
-    first, pane = _union(bounds, rows.late + 1, rows.last)
+    first, pane = united(bounds, rows.late + 1, rows.last, _check_count)
     on_time = _Outputs(first, pane, completed(first, pane, level), np.zeros(len(pane), np.bool_))
     late = np.flatnonzero(rows.first <= rows.late)
     if not len(late):
         return on_time
     key, epoch = np.searchsorted(bounds, late, side="right") - 1, rows.epoch[late]
     starts = np.flatnonzero(np.append(True, (np.diff(key) != 0) | (np.diff(epoch) != 0)))
-    groups, pane = _union(np.append(starts, len(late)), rows.first[late], rows.late[late])
+    groups, pane = united(np.append(starts, len(late)), rows.first[late], rows.late[late], _check_count)
     group = np.repeat(starts, np.diff(groups))
     ascending = np.lexsort([epoch[group], pane, key[group]])
     first = np.searchsorted(key[group], np.arange(len(bounds)))
@@ -270,19 +240,6 @@ def _outputs(bounds: Ints, rows: _Rows, level: Ints) -> _Outputs:
     panes[~is_late], panes[is_late] = on_time.pane, repeated
     advances[~is_late], advances[is_late] = on_time.advance, repeats
     return _Outputs(on_time.bounds + first, panes, advances, is_late)
-
-
-def _union(bounds: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
-    """Return for each group of ranges ``[lo, hi]`` the integers in any of them: bounds of the groups, and integers."""
-    # rows ordered by event time come with ``lo`` ascending; others are not sorted in a kernel: numba compiles that for
-    # two seconds
-    turn = pair_order(np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)), lo)
-    if turn is not None:
-        lo, hi = lo[turn], hi[turn]
-    counts = union_sizes(bounds, lo, hi)
-    first = np.append(0, np.cumsum(counts))
-    _check_count(int(first[-1]))
-    return first, union_members(bounds, lo, hi, first)
 
 
 def _membership(bounds: Ints, rows: _Rows, shown: _Outputs) -> Memberships:

@@ -6,7 +6,7 @@ panes times rows is never materialised, whatever the kind of window (decision 00
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns.arrays import Ints, Mask
+from ..columns.radix_sort import pair_order
 from ..support.jit import kernel
 
 # Loops over memberships: flat functions over int64 arrays, for `membership`. Each is linear in its input or output.
@@ -157,6 +158,49 @@ def to_ranges(enter: Ints, leave: Ints, first_entry: Ints, first_pane: Ints) -> 
     return lo, hi, base
 
 
+@kernel
+def union_sizes(bounds: Ints, lo: Ints, hi: Ints) -> Ints:
+    """Return how many integers the ranges of each group cover, int64 (groups,). Ranges ascend by ``lo``."""
+    sizes = np.zeros(len(bounds) - 1, np.int64)
+    for g in range(len(sizes)):
+        # invariant: all integers of the ranges so far are below ``reached``, so only the rest of a range is new
+        reached = np.iinfo(np.int64).min
+        for i in range(bounds[g], bounds[g + 1]):
+            begin = max(lo[i], reached)
+            if begin <= hi[i]:
+                sizes[g] += hi[i] - begin + 1
+                reached = hi[i] + 1
+    return sizes
+
+
+@kernel
+def union_members(bounds: Ints, lo: Ints, hi: Ints, first: Ints) -> Ints:
+    """Return the integers that `union_sizes` counts, ascending in each group; ``first``: bounds of the groups."""
+    members = np.empty(first[-1], np.int64)
+    place = 0
+    for g in range(len(bounds) - 1):
+        reached = np.iinfo(np.int64).min
+        for i in range(bounds[g], bounds[g + 1]):
+            for k in range(max(lo[i], reached), hi[i] + 1):
+                members[place] = k
+                place += 1
+                reached = k + 1
+    return members
+
+
+@kernel
+def places_among(bounds: Ints, first: Ints, last: Ints, group_bounds: Ints, members: Ints) -> tuple[Ints, Ints]:
+    """Return the places ``[enter, leave)`` of the members in each range ``[first, last]`` among those of its group."""
+    enter, leave = np.empty(len(first), np.int64), np.empty(len(first), np.int64)
+    for g in range(len(bounds) - 1):
+        low = group_bounds[g]
+        own = members[low : group_bounds[g + 1]]
+        for i in range(bounds[g], bounds[g + 1]):
+            enter[i] = low + np.searchsorted(own, first[i])
+            leave[i] = low + np.searchsorted(own, last[i], side="right")
+    return enter, leave
+
+
 @dataclass(frozen=True, slots=True)
 class Ranges:
     """P panes, each a half-open range of neighbouring entries.
@@ -207,6 +251,22 @@ class Memberships:
 
 
 Membership: TypeAlias = Ranges | Memberships
+
+
+def united(bounds: Ints, lo: Ints, hi: Ints, check: Callable[[int], None]) -> tuple[Ints, Ints]:
+    """Return for each group of ranges ``[lo, hi]`` the integers in any of them: bounds of the groups, and integers.
+
+    ``check``: is told how many there are, before they take memory.
+    """
+    # rows ordered by time come with ``lo`` ascending; others are not sorted in a kernel: numba compiles that for two
+    # seconds
+    turn = pair_order(np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)), lo)
+    if turn is not None:
+        lo, hi = lo[turn], hi[turn]
+    counts = union_sizes(bounds, lo, hi)
+    first = np.append(0, np.cumsum(counts))
+    check(int(first[-1]))
+    return first, union_members(bounds, lo, hi, first)
 
 
 def sizes(membership: Membership) -> Ints:
