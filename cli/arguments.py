@@ -46,7 +46,9 @@ Verbose = Annotated[
     ),
 ]
 
-_LISTS: tuple[Kind, ...] = ("calls", "enrichments", "expectations", "lets", "names", "partitions", "settings")
+_LISTS: tuple[Kind, ...] = (
+    "calls", "enrichments", "expectations", "lets", "names", "partitions", "settings", "windows",
+)  # fmt: skip
 _TYPES: Mapping[Kind, Any] = {"number": int, "switch": bool, **dict.fromkeys(_LISTS, list[str])}
 _METAVARS: Mapping[Kind, str] = {
     "calls": "[NAME=]FUNC(ARGS)",
@@ -65,6 +67,7 @@ _METAVARS: Mapping[Kind, str] = {
     "size": "SIZE",
     "types": "COL:TYPE,..",
     "window": "SPEC",
+    "windows": "NAME=PATH from..",
 }
 _COMPLETIONS: Mapping[Kind, str] = {"calls": "aggregates", "names": "columns", "window": "windows"}
 

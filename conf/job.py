@@ -6,7 +6,7 @@ are valid, and `conf.job_file` how flags and a job file become a job.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -15,7 +15,14 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, create_model
 
 from ..windowing.errors import ConfigError, SpecError
 from ..windowing.language.distinct import parse_distinct
-from ..windowing.language.enrichment import Enrichment, parse_enrichment, with_path
+from ..windowing.language.enrichment import (
+    BesideRows,
+    Enrichment,
+    WindowsFrom,
+    parse_enrichment,
+    parse_windows,
+    with_path,
+)
 from ..windowing.language.options import WINDOW_OPTIONS, Options
 from ..windowing.language.parser import parse_aggregate, parse_window
 from ..windowing.language.spec import AggregateCall, AggregateExpression, WindowSpec
@@ -128,14 +135,14 @@ class Places:
     ``stdin``: the file that holds stdin; None where it is not read, or not yet.
     ``stdout``: the folder that holds the result before it is sent to stdout; None where OUT is a folder.
     ``bases``: the folders below which folder names give columns, for a unit of a range.
-    ``tables``: the enrich tables of a unit of a range; None: those of the job.
+    ``tables``: the tables that a unit of a range reads beside its input; None: those of the job.
     """
 
     file: str | None = field(default=None, compare=False)
     stdin: Stdin | None = None
     stdout: str | None = None
     bases: tuple[str, ...] = ()
-    tables: tuple[Enrichment, ...] | None = None
+    tables: tuple[BesideRows, ...] | None = None
 
 
 class Job(_Job):
@@ -168,9 +175,21 @@ class Job(_Job):
         )
 
     @cached_property
+    def tables(self) -> tuple[BesideRows, ...]:
+        """The tables that the job reads beside its input; in a range those of the unit."""
+        if self.places.tables is not None:
+            return self.places.tables
+        return (*map(parse_enrichment, self.enrich), *map(parse_windows, self.windows))
+
+    @property
     def enrichments(self) -> tuple[Enrichment, ...]:
-        """The tables that the rows of the input get columns of; in a range those of the unit."""
-        return tuple(map(parse_enrichment, self.enrich)) if self.places.tables is None else self.places.tables
+        """The tables that the rows of the input get columns of."""
+        return tuple(each for each in self.tables if isinstance(each, Enrichment))
+
+    @property
+    def window_tables(self) -> tuple[WindowsFrom, ...]:
+        """The tables that have windows."""
+        return tuple(each for each in self.tables if isinstance(each, WindowsFrom))
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -190,7 +209,7 @@ class Job(_Job):
 
     @property
     def read_besides(self) -> tuple[tuple[str, str], ...]:
-        tables = (("enrich table", each.path) for each in self.enrichments)
+        tables = ((beside_text(each), each.path) for each in self.tables)
         return *tables, *((("job file", self.places.file),) if self.places.file else ())
 
     @property
@@ -231,6 +250,11 @@ class Job(_Job):
         run of fewer units drops none that a longer one has kept.
         """
         return self.keep or max(_LEAST_KEPT, units + 1, there)
+
+
+def beside_text(table: BesideRows) -> str:
+    """Return what a table is that a job reads beside its input."""
+    return "enrich table" if isinstance(table, Enrichment) else "table of windows"
 
 
 _LEAST_KEPT = 10
@@ -276,6 +300,10 @@ def with_later_keys(job: Mapping[str, Any]) -> dict[str, Any]:
     return {**default, **job, "stages": stages}
 
 
+_BESIDE: Mapping[str, Callable[[str], BesideRows]] = {"enrich": parse_enrichment, "windows": parse_windows}
+"""The keys of tables that a job reads beside its input, and what reads their texts."""
+
+
 def without_units(job: Mapping[str, Any]) -> dict[str, Any]:
     """Return a job that was recorded with its times as numbers of seconds, as which they were computed.
 
@@ -293,8 +321,8 @@ def plain_amounts(key: str, value: Any) -> Any:
     try:
         if key == "window":
             return str(parse_window(value))
-        if key == "enrich":
-            return [str(parse_enrichment(text)) for text in value]
+        if key in _BESIDE:
+            return [str(_BESIDE[key](text)) for text in value]
         if key == "distinct":
             return None if value is None else str(parse_distinct(value))
         return decimal_text(window_value(_TIMES[key], value)) if key in _TIMES else value
@@ -314,6 +342,7 @@ def recorded(job: Job) -> dict[str, Any]:
         "input": [redacted_path(path) for path in values["input"]],
         "output": redacted_path(values["output"]),
         "enrich": as_recorded("enrich", job.enrich),
+        "windows": as_recorded("windows", job.windows),
         "stages": stages,
         "state": _path(values["state"]),
         "lineage": _path(values["lineage"]),
@@ -330,15 +359,15 @@ def as_recorded(key: str, value: Any) -> Any:
     if key == "state":
         return _path(value)
     try:
-        found = map(parse_enrichment, value or ()) if key == "enrich" else ()
-        return [str(with_path(each, redacted_path(each.path))) for each in found] if key == "enrich" else value
+        found = map(_BESIDE[key], value or ()) if key in _BESIDE else ()
+        return [str(with_path(each, redacted_path(each.path))) for each in found] if key in _BESIDE else value
     except (SpecError, ConfigError):
         return value
 
 
 def paths_of(job: Job) -> tuple[str, ...]:
     """Return all paths and URIs that a job names."""
-    tables = (each.path for each in job.enrichments)
+    tables = (each.path for each in job.tables)
     named = (*job.input, job.output, *(stage.output for stage in job.stages), job.state, *tables)
     return tuple(path for path in named if path)
 

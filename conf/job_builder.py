@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..windowing.errors import ConfigError, WincliError, did_you_mean, nearest, printable, short
+from ..windowing.language.spec import TableWindows
 from ..windowing.support.address import Address
 from ..windowing.support.formats import TABLE_FORMATS
 from ..windowing.support.redaction import MASK, redacted, redacted_path
@@ -202,7 +203,24 @@ def make_job(flags: Mapping[str, Any], file: JobFile | None, read_types: Callabl
     if problems:
         raise as_error(problems, file.path if file else None)
     assert job is not None, "a job that is not valid has a problem"
+    _check_tables(job)
     return with_table_outputs(job)
+
+
+def _check_tables(job: Job) -> None:
+    """Raise `ConfigError` where windows lack their table, or a table its windows, or two tables have one name."""
+    wanted = [stage.spec for stage in job.stages if isinstance(stage.spec, TableWindows)]
+    names = [each.name for each in job.tables]
+    for spec in wanted:
+        if spec.name not in [each.name for each in job.window_tables]:
+            do = f'--windows "{spec.name}=PATH [on KEY] from START to END"'
+            raise ConfigError(f"table({spec.name}) needs its windows", f"say {do}")
+    for each in job.window_tables:
+        if names.count(each.name) > 1:
+            raise ConfigError(f"--windows {each.name} has the name of another table", "name it apart")
+        if each.name not in [spec.name for spec in wanted]:
+            do = f'write --window "table({each.name})", or leave it out'
+            raise ConfigError(f"--windows {each.name} is used by no window", do)
 
 
 def pairs(texts: Iterable[str]) -> dict[str, str]:

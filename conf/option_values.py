@@ -22,7 +22,7 @@ from ..windowing.expressions.syntax import Expression as AnyExpression
 from ..windowing.expressions.syntax import parse_expression
 from ..windowing.expressions.tokens import TOKENS, scan
 from ..windowing.language.distinct import parse_distinct
-from ..windowing.language.enrichment import parse_enrichment
+from ..windowing.language.enrichment import parse_enrichment, parse_windows
 from ..windowing.language.parser import parse_aggregate, parse_duration, parse_let, parse_window
 from ..windowing.language.tokens import Duration
 from ..windowing.support.option import Kind, Option
@@ -296,6 +296,7 @@ _MODEL_TYPES: Mapping[Kind, Any] = {
     "text": str,
     "types": Annotated[str, _json_type("string", "object")],
     "window": _text(parse_window),
+    "windows": _parsed_texts(parse_windows),
 }
 
 

@@ -143,6 +143,14 @@ class JobKeys:
         key_help="Columns of other tables, such as price=prices/ on symbol asof ts; as a mapping: name to rest.",
         decides_result=True,
     )
+    windows: tuple[str, ...] = option(
+        (),
+        "Windows that a table has, for table(NAME) (repeatable): each of its rows is one.",
+        "Input",
+        "windows",
+        key_help="Windows that tables have, such as shifts=x.csv on id from start to end; as a mapping: name to rest.",
+        decides_result=True,
+    )
     skip_unreadable: bool = option(
         False,
         "Pass over dead links, FIFOs, devices and what may not be read.",

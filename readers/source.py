@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..windowing.errors import InputError, did_you_mean
+from ..windowing.language.enrichment import WindowsFrom
 from ..windowing.ports import Batch, Condition, InputFile, Split, Step, StreamInfo
 from ..windowing.support.value_table import SharedValues, value_table
 from .files.file import Located, check_all
@@ -41,6 +43,13 @@ class FileKind:
     of_folders: frozenset[str]
 
 
+class WindowSource(NamedTuple):
+    """A table of windows that a job reads beside its input."""
+
+    request: WindowsFrom
+    table: FileSource
+
+
 @dataclass(frozen=True, slots=True)
 class FileSource:
     """A `windowing.ports.Source`: files, each with its reader, and the steps that their rows go through.
@@ -57,6 +66,7 @@ class FileSource:
     ``skipped``: the unreadable paths that were skipped, each with its reason.
     ``type_places``: by column, the file, or what else it is, that made its type what it is, for messages.
     ``is_cut``: whether the input has more rows than are read.
+    ``windows``: the tables of windows that the job reads beside it.
     ``whole``: the last split as the reader knows it, where only its first rows are read; else None.
     ``shift``, ``steps``, ``schema``: as `windowing.ports.Source` has them.
     """
@@ -74,6 +84,7 @@ class FileSource:
     type_places: Mapping[str, str] = field(default_factory=dict)
     is_cut: bool = False
     whole: Split | None = None
+    windows: tuple[WindowSource, ...] = ()
     shift: int = 0
     steps: tuple[Step, ...] = ()
     schema: pa.Schema = field(init=False)  # folded once: it is asked for at each reading of a split

@@ -14,9 +14,11 @@ import pyarrow as pa
 
 from .aggregates.inputs import plain, plain_type
 from .columns.arrays import scale_of
+from .enrichment.window_table import OpenWindows, window_table
 from .errors import ConfigError, SpecError
 from .expressions.syntax import parse_expression
 from .language.distinct import parse_distinct
+from .language.enrichment import parse_windows
 from .language.options import WINDOW_OPTIONS, AtEnd, Closed, Emit, Empty, Options
 from .language.parser import parse_aggregate, parse_let, parse_window
 from .language.spec import AggregateCall, AggregateExpression, default_name
@@ -60,6 +62,7 @@ class DrawnArguments(TypedDict, total=False):
     lag: Seconds
     min_gap: Seconds
     emit_evicted: bool
+    windows: Mapping[str, Rows] | None
 
 
 class WindowArguments(DrawnArguments, total=False):
@@ -77,6 +80,7 @@ _BESIDE_OPTIONS: dict[str, tuple[Any, str]] = {
     "aggregates": (None, "Texts, or a mapping of column names to texts; count() by default."),
     "clock": (None, "The time of the clock after the last row: seconds, or an instant."),
     "since": (None, "The time of the clock before the first row: seconds, or an instant."),
+    "windows": (None, "Tables of windows, by the text of --windows without a path: NAME [on KEY] from START to END."),
     "plain": (False, "Leave out mark-only rows and stream columns."),
 }
 """The default and the help of the arguments that no option of the command line declares."""
@@ -218,7 +222,16 @@ def plan_of_call(schema: pa.Schema, given: Mapping[str, Any], rows: pa.Table | N
     if order is not None and order != "arrival":
         order = as_names(order, "order_by")
     stream, look = stream_of_columns(schema), no_look if rows is None else look_at(rows)
-    return make_plan(spec, schema, as_names(given.get("key", ()), "key"), order, calls, options, stream, look=look)
+    tables = {parse_windows(text, False): as_table(each) for text, each in (given.get("windows") or {}).items()}
+    opened = [OpenWindows(request, each.schema) for request, each in tables.items()]
+    key = as_names(given.get("key", ()), "key")
+    plan = make_plan(spec, schema, key, order, calls, options, stream, look=look, tables=opened)
+    for request, each in tables.items():
+        if plan.windows is None or plan.windows.bound.request != request:
+            do = f"give the window table({request.name}), or leave it out"
+            raise ConfigError(f"windows: {request.name!r} is used by no window", do)
+        plan = replace(plan, windows=window_table(plan.windows.bound, each))
+    return plan
 
 
 def clock_measure(plan: Plan, clock: Clock | None) -> int | float | None:

@@ -537,7 +537,7 @@ class Lineage:
         if not is_told:
             return NO_DATASETS
         job = self._naming(own)
-        names = dict.fromkeys([*input_names(job), *(name_of(each.path) for each in job.enrichments)])
+        names = dict.fromkeys([*input_names(job), *(name_of(each.path) for each in job.tables)])
         written = map(name_of, outputs_of(job))
         outputs = [OutputDataset(*each, facets={}, outputFacets={}) for each in written]
         return [input_of(name) for name in names], outputs

@@ -19,7 +19,7 @@ from ...windowing.support.redaction import redacted_path
 from ...writers.state.unit_record import UnitRecord
 
 _RESULT_DEFINING = tuple(each.name for each in JOB_OPTIONS if each.decides_result)
-_LATER: Mapping[str, Any] = {"enrich": []}  # what older versions did not know
+_LATER: Mapping[str, Any] = {"enrich": [], "windows": []}  # what older versions did not know
 _LOCATION_KEY = "output"
 AT_END = "at_end"
 

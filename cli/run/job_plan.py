@@ -12,7 +12,6 @@ from ...conf.job import Job
 from ...conf.option_values import Expectation, parse_expectation, partition_column
 from ...readers.source import FileSource
 from ...windowing.engine.rejects import order_column, reject_schema
-from ...windowing.enrichment.step import enrichments_of
 from ...windowing.errors import SpecError
 from ...windowing.expressions.binding import BoundExpression, bind_condition
 from ...windowing.planning.result_schema import MARK
@@ -24,6 +23,7 @@ from ...writers.output.partitioning import bind_partitions
 from ...writers.output.sink import FileSink
 from ...writers.places.lock import Owner
 from ...writers.state.store_storage import storage_of
+from .open_input import beside
 from .request import naming_stage
 from .stage_plans import StagePlan, plan_stages
 
@@ -156,8 +156,8 @@ class JobPlan:
 
 
 def table_files(plan: JobPlan) -> dict[str, tuple[InputFile, ...]]:
-    """Return the files of each enrich table, by the name of the enrichment."""
-    return {each.bound.enrichment.name: tuple(each.table.files) for each in enrichments_of(plan.source)}
+    """Return the files of each table that a job reads beside its input, by its name."""
+    return {name: tuple(table.files) for name, table in beside(plan.source).items()}
 
 
 def plan_job(job: Job, source: FileSource, outputs: Sequence[Output | None]) -> JobPlan:

@@ -10,18 +10,18 @@ import pyarrow as pa
 
 from ...conf.job import Job, Stage
 from ...readers.open import NoColumnError, open_source
-from ...readers.source import FileSource
+from ...readers.source import FileSource, WindowSource
 from ...readers.values.types import Named
 from ...windowing.columns.arrays import is_instant
 from ...windowing.enrichment.binding import bind_enrichment
-from ...windowing.enrichment.step import Enrich
+from ...windowing.enrichment.step import Enrich, enrichments_of
 from ...windowing.errors import InputError, WincliError
 from ...windowing.expressions.syntax import Expression
 from ...windowing.kinds.registry import kind_of
-from ...windowing.language.enrichment import Enrichment
+from ...windowing.language.enrichment import BesideRows, Enrichment
 from ...windowing.language.options import sort_key
 from ...windowing.language.spec import HIDDEN, AggregateCall, Column
-from ...windowing.ports import Executor
+from ...windowing.ports import Executor, Source
 from ...windowing.rows.projection import VIRTUAL, RowExpressions
 from .request import read_options
 
@@ -33,7 +33,7 @@ class KnownColumns:
     """What earlier runs say of the columns that a job reads: schemas, each with what messages call it.
 
     ``input``: of its input.
-    ``tables``: of its enrich tables, by the name of the enrichment.
+    ``tables``: of the tables beside it, by their names.
     """
 
     input: tuple[Named, ...] = ()
@@ -201,20 +201,33 @@ def enriched_input(
     executor: Executor,
     known: KnownColumns = NOTHING_KNOWN,
 ) -> FileSource:
-    """Return the input of a job's first stage, with the columns of the job's enrich tables.
+    """Return the input of a job's first stage, with the columns of the job's enrich tables, and tables of windows.
 
     ``known``: what earlier runs say of the columns of these. Raises what `open_source` raises for a table, and
     `ConfigError` where a table does not fit the rows.
     """
     for enrichment in job.enrichments:
         table = _open_table(job, enrichment, executor, known.tables.get(enrichment.name, ()))
-        own = [name for name in table.stream.own if name.startswith("_")] if table.stream is not None else []
-        bound = bind_enrichment(enrichment, source.schema, table.schema, own)
+        bound = bind_enrichment(enrichment, source.schema, table.schema, own_columns(table))
         source = source.with_steps([*source.steps, Enrich(bound, table)])
+    for request in job.window_tables:
+        table = _open_table(job, request, executor, known.tables.get(request.name, ()))
+        source = replace(source, windows=(*source.windows, WindowSource(request, table)))
     return source
 
 
-def _open_table(job: Job, enrichment: Enrichment, executor: Executor, known: Sequence[Named]) -> FileSource:
+def own_columns(table: FileSource) -> tuple[str, ...]:
+    """Return the columns that a table has as a stream of wincli, which are taken only by name."""
+    return tuple(name for name in table.stream.own if name.startswith("_")) if table.stream is not None else ()
+
+
+def beside(source: FileSource) -> dict[str, Source]:
+    """Return the tables that a job reads beside its input, by their names."""
+    found: dict[str, Source] = {each.bound.enrichment.name: each.table for each in enrichments_of(source)}
+    return found | {each.request.name: each.table for each in source.windows}
+
+
+def _open_table(job: Job, request: BesideRows, executor: Executor, known: Sequence[Named]) -> FileSource:
     own = read_options(job)
     reading = replace(
         own,
@@ -227,12 +240,13 @@ def _open_table(job: Job, enrichment: Enrichment, executor: Executor, known: Seq
         limit=None,
     )
     try:
-        table = open_source([enrichment.path], reading, executor, known)
+        table = open_source([request.path], reading, executor, known)
         texts = {field.name for field in table.schema if pa.types.is_string(field.type)}
         given = [(name, text) for name, text in own.schema if name in texts]
         if not given:
             return table
-        return open_source([enrichment.path], replace(reading, schema=tuple(given)), executor, known)
+        return open_source([request.path], replace(reading, schema=tuple(given)), executor, known)
     except WincliError as error:
-        error.what = f"--enrich {enrichment.name}: {error.what}"
+        option = "enrich" if isinstance(request, Enrichment) else "windows"
+        error.what = f"--{option} {request.name}: {error.what}"
         raise

@@ -18,6 +18,7 @@ from ...windowing.engine.strategy import LargestWindow
 from ...windowing.engine.task import Sizes, TaskContext
 from ...windowing.engine.warmup import warm
 from ...windowing.enrichment.step import enrichments_of
+from ...windowing.enrichment.window_table import read_windows
 from ...windowing.errors import DataError
 from ...windowing.planning.plan import stream_of
 from ...windowing.ports import Counts, Executor, Part, Source
@@ -29,7 +30,7 @@ from ...writers.state.unit_record import UnitRecord
 from .context import RunContext, Session, StagedJob, StageRun, observed, owner
 from .job_plan import JobPlan, StageOutput, conditions_of, open_outputs, plan_job
 from .mostly_late import EarlierUnits, announce_late
-from .open_input import NOTHING_KNOWN, Earlier, KnownColumns, enriched_input, open_input, open_unit
+from .open_input import NOTHING_KNOWN, Earlier, KnownColumns, beside, enriched_input, open_input, open_unit
 from .reports import announce, announce_window, check_expectations, manifests_of
 from .request import naming_stage, stage_prefix
 from .stage_plans import StagePlan
@@ -200,11 +201,11 @@ def _check_rejects(job: Job, stage_runs: Sequence[StageRun]) -> None:
 
 @contextmanager
 def loaded_tables(plan: JobPlan, run: PlainRun, executor: Executor) -> Iterator[JobPlan]:
-    """Read the enrich tables of a job; yield the plan whose source finds their values.
+    """Read the tables of a job; yield the plan whose source finds their values, and whose stages have their windows.
 
     The files through which tasks share them are deleted at the end. Raises what `load_tables` raises.
     """
-    source = plan.source
+    plan, source = with_windows(plan), plan.source
     if not enrichments_of(source):
         yield plan
         return
@@ -215,6 +216,18 @@ def loaded_tables(plan: JobPlan, run: PlainRun, executor: Executor) -> Iterator[
         yield replace(plan, source=source, table_parts=parts)
     finally:
         sink.drop_scratch()
+
+
+def with_windows(plan: JobPlan) -> JobPlan:
+    """Return a plan whose stages have the windows of their tables. Raises as `read_windows` does."""
+    stages = []
+    for stage in plan.stages:
+        if stage.plan.windows is not None:
+            bound = stage.plan.windows.bound
+            table = next(each.table for each in plan.source.windows if each.request == bound.request)
+            stage = replace(stage, plan=replace(stage.plan, windows=read_windows(bound, table)))  # noqa: PLW2901
+        stages.append(stage)
+    return replace(plan, stages=tuple(stages))
 
 
 def run_job(
@@ -244,8 +257,8 @@ def run_job(
         with loaded_tables(plan, run, stage_executor) as plan:
             stage_runs = run_stages(plan, run, stage_executor, partial(announce_window, context))
         plan.source.check_unchanged()
-        for enrichment in enrichments_of(plan.source):
-            enrichment.table.check_unchanged()
+        for table in beside(plan.source).values():
+            table.check_unchanged()
         seconds = {"total": time.perf_counter() - run.began}
         found = check_expectations(plan, stage_runs, context.messages, run.label)
         staged = StagedJob(plan, stage_runs, manifests_of(plan, stage_runs, seconds, found), seconds, found)

@@ -60,7 +60,7 @@ def result_is_done(job: Job) -> bool:
     if not all(read_result(path) for path in job.outputs):
         return False
     reading = replace(read_options(job), bases=(), skip_unreadable=False, version=None)
-    tables = (file for each in job.enrichments for file in list_inputs([each.path], reading))
+    tables = (file for each in job.tables for file in list_inputs([each.path], reading))
     return is_done(job.outputs, recorded(job), (*files_of(job), *tables))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +17,7 @@ from ...readers.source import FileSource
 from ...windowing.columns.arrays import is_condition
 from ...windowing.engine.task import FILES, NONE, STREAM
 from ...windowing.enrichment.step import enrichments_of, without_enrichments
+from ...windowing.enrichment.window_table import OpenWindows
 from ...windowing.errors import ClockError, ConfigError, SpecError, did_you_mean
 from ...windowing.planning.plan import Plan, make_plan, stream_of
 from ...windowing.planning.result_schema import MARK
@@ -25,7 +26,7 @@ from ...windowing.ports import StreamInfo
 from ...windowing.support.column_types import schema_entry
 from ...writers.formats import parquet
 from ...writers.output.sink import check_types
-from .open_input import named_columns
+from .open_input import named_columns, own_columns
 from .request import naming_stage, read_options
 
 _DELIMITERS = {";": "';'", "\t": "'\\t'", "|": "'|'"}
@@ -45,7 +46,7 @@ class StagePlan:
     ``marks``: where window marks come from (see `TaskContext`).
     ``enrichments``: what the rows of its input are enriched with: a name and all but the path, of the first stage.
     ``enriched``: of the first stage, the columns that enrich tables have given its input.
-    ``tables``: of the first stage, the columns of each enrich table, by the name of the enrichment.
+    ``tables``: of the first stage, the columns of each table that the job reads beside its input, by its name.
     ``places``: of the first stage, by column, the file or what else made its type what it is.
     """
 
@@ -78,6 +79,7 @@ class _Input:
     ``read``: the input of the job, to look at where an error is to be explained; None for the result of a stage.
     ``declared``: the types that the user has given its columns.
     ``of_folders``: the columns whose values are in names of folders.
+    ``tables``: the tables of windows that the job reads beside it.
     """
 
     schema: pa.Schema
@@ -85,6 +87,7 @@ class _Input:
     read: FileSource | None = None
     declared: SchemaTypes = ()
     of_folders: frozenset[str] = frozenset()
+    tables: tuple[OpenWindows, ...] = ()
 
     def explain(self, column: str) -> str | None:
         """Return the reason for the type of a column; None where there is none to give."""
@@ -125,7 +128,10 @@ def plan_stages(job: Job, source: FileSource) -> tuple[StagePlan, ...]:
     where the next stage could not read a column of its result.
     """
     read = without_enrichments(source)  # no table has been read yet
-    stage_input = _Input(source.schema, source.stream, read, read_options(job).schema, frozenset(read.constants))
+    tables = tuple(OpenWindows(request, table.schema, own_columns(table)) for request, table in source.windows)
+    stage_input = _Input(
+        source.schema, source.stream, read, read_options(job).schema, frozenset(read.constants), tables
+    )
     planned: list[StagePlan] = []
     for stage in job.stages:
         with naming_stage(job, stage.name):
@@ -133,10 +139,10 @@ def plan_stages(job: Job, source: FileSource) -> tuple[StagePlan, ...]:
                 planned.append(_plan_stage(job, stage, stage_input))
             if len(planned) < len(job.stages):
                 plan = planned[-1].plan
-                stage_input = _Input(schema_after_parquet(plan.schema), stream_of(plan))
+                stage_input = _Input(schema_after_parquet(plan.schema), stream_of(plan), tables=tables)
     texts = tuple(f"{each.name} {each.clauses}" for each in job.enrichments)
     first = replace(planned[0], enrichments=texts, places=read.type_places)
-    return (_with_tables(first, source), *planned[1:])
+    return (_with_tables(first, source, planned), *planned[1:])
 
 
 @contextmanager
@@ -153,11 +159,14 @@ def _offering_schema(job: Job, source: FileSource) -> Iterator[None]:
         raise
 
 
-def _with_tables(stage: StagePlan, source: FileSource) -> StagePlan:
+def _with_tables(stage: StagePlan, source: FileSource, planned: Sequence[StagePlan]) -> StagePlan:
     tables = {}
     found = enrichments_of(source)
     for each in found:
         tables[each.bound.enrichment.name] = pa.schema([each.table.schema.field(name) for name in each.bound.right])
+    for windows in filter(None, (each.plan.windows for each in planned)):
+        own = next(each.table for each in source.windows if each.request == windows.bound.request)
+        tables[windows.bound.request.name] = pa.schema([own.schema.field(name) for name in windows.bound.right])
     enriched = frozenset(column.name for each in found for column in each.bound.fields)
     return replace(stage, enriched=enriched, tables=tables)
 
@@ -192,6 +201,7 @@ def _plan_stage(job: Job, stage: Stage, stage_input: _Input) -> StagePlan:
             stage_input.explain,
             stage_input.look,
             stage_input.of_folders,
+            stage_input.tables,
         )
     except ClockError as error:
         because = stage_input.explain(error.column) if error.column is not None else None

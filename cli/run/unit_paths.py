@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...conf.job import Job, plain_path
+from ...conf.job import Job, beside_text, plain_path
 from ...conf.ranges import Kind, Partitions, Unit, before_date, check_template, fill, has_date, output_of, partitions
 from ...readers.files.listing import NoFilesError, list_files, list_folders
 from ...readers.files.result_folders import order_files
@@ -24,7 +24,7 @@ class UnitInput:
     ``paths``: the paths to read.
     ``bases``: the folders below which folder names give columns.
     ``files``: the files found there.
-    ``tables``: the files of the enrich tables that each unit has for itself, by the name of the enrichment.
+    ``tables``: the files of the tables beside the input that each unit has for itself, by the name of the table.
     """
 
     paths: tuple[str, ...]
@@ -48,8 +48,8 @@ class InputPaths:
 
     @property
     def tables(self) -> tuple[tuple[str, str], ...]:
-        """The name and the template of each enrichment whose path has ``{date}``."""
-        return tuple((each.name, each.path) for each in self.job.enrichments if has_date(each.path))
+        """The name and the template of each table beside the input whose path has ``{date}``."""
+        return tuple((each.name, each.path) for each in self.job.tables if has_date(each.path))
 
 
 def find_input_paths(job: Job, first: Unit, kind: Kind) -> InputPaths:
@@ -58,7 +58,7 @@ def find_input_paths(job: Job, first: Unit, kind: Kind) -> InputPaths:
     Raises `ConfigError` where two units would have the same path, `InputError` where an input does not exist.
     """
     outputs = (job.output, *(stage.output for stage in job.stages if stage.output))
-    for path in (*job.input, *outputs, *(each.path for each in job.enrichments)):
+    for path in (*job.input, *outputs, *(each.path for each in job.tables)):
         if has_date(path):
             check_template(plain_path(path), first, kind)
     inputs = tuple((path, _partitions(path, kind, job.skip_unreadable, job.table_version)) for path in job.input)
@@ -107,7 +107,8 @@ def find_input(input_paths: InputPaths, unit: Unit) -> UnitInput | None:
         raise InputError(what, "wait for them, or end the range before it")
     tables = {name: _list_files(fill(path, unit), before_date(path), skip, None) for name, path in input_paths.tables}
     if bare := [path for name, path in input_paths.tables if not tables[name]]:
-        what = f"{there[0]} has files for {unit.label}, and the enrich table {fill(bare[0], unit)} has none"
+        which = next(beside_text(each) for each in input_paths.job.tables if each.path == bare[0])
+        what = f"{there[0]} has files for {unit.label}, and the {which} {fill(bare[0], unit)} has none"
         raise InputError(what, "wait for them, or end the range before it")
     paths = [each for _, several in given for each in several]
     by_path = {file.place.path: file for listed in files.values() for file in listed}
@@ -150,6 +151,6 @@ def outputs_of(job: Job, input_paths: InputPaths, unit: Unit) -> tuple[str, ...]
 def unit_job(job: Job, input_paths: InputPaths, unit: Unit, found: UnitInput) -> Job:
     """Return the job of one unit: the requested job with the inputs and outputs of the unit."""
     *own, output = outputs_of(job, input_paths, unit)
-    tables = tuple(with_path(each, fill(each.path, unit)) for each in job.enrichments)
+    tables = tuple(with_path(each, fill(each.path, unit)) for each in job.tables)
     job = job.with_stage_outputs(own).model_copy(update={"input": found.paths, "output": output})
     return job.at(bases=found.bases, tables=tables)

@@ -22,7 +22,7 @@ from wincli.windowing.engine.run import exchange_and_scan, outcome_of
 from wincli.windowing.engine.slice_scan import TaskReport, run_global_pass, scan_directly
 from wincli.windowing.engine.snapshot import RestorePoint, Snapshot
 from wincli.windowing.engine.strategy import Sample, Strategy
-from wincli.windowing.engine.task import FILES, Chunk, Sizes, TaskContext, with_projection
+from wincli.windowing.engine.task import FILES, Chunk, Sizes, TaskContext, with_projection, with_windows
 from wincli.windowing.local_executor import LocalExecutor
 from wincli.windowing.planning.plan import Plan
 from wincli.windowing.ports import Batch, Condition, Counts, InputFile, Part, Split, Step, StreamInfo
@@ -245,7 +245,8 @@ def run_in_memory(
     """
     sink = MemorySink()
     scan_plan = merging_plan(plan) if combine else None
-    work = with_projection(TaskContext(plan, source, sink, marks, None, start, carry, scan_plan=scan_plan))
+    work = TaskContext(plan, source, sink, marks, None, start, carry, scan_plan=scan_plan)
+    work = with_windows(with_projection(work))
     edges = sorted({0, len(source.splits), *(b for b in chunk_bounds if b < len(source.splits))})
     groups = [source.splits[low:high] for low, high in pairwise(edges)]
     chunks: Sequence[Chunk] = [Chunk(i, group[0].base, tuple(group)) for i, group in enumerate(groups)]

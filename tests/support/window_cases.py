@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import pyarrow as pa
 from hypothesis import strategies as st
+
+from wincli.windowing.enrichment.window_table import OpenWindows, window_table
+from wincli.windowing.language.enrichment import parse_windows
+from wincli.windowing.language.options import Options
+from wincli.windowing.language.parser import parse_window
+from wincli.windowing.planning.plan import Plan, make_plan
 
 WindowCase = tuple[str, list[str] | str, dict[str, Any]]
 T, ARRIVAL = ["t"], "arrival"
 SLIDING = ["count(3)", "count(0)", "delta(a, 2)", "time(4)"]
 TRIGGERS = ["count(1)", "count(2)", "delta(a, 1)", "time(3)"]
+
+
+def _windows(*rows: tuple[float, float, str]) -> pa.Table:
+    """Windows of a table: their bounds in seconds, and their key."""
+    times = [pa.array([int(1000 * row[at]) for row in rows], pa.timestamp("ms")) for at in (0, 1)]
+    return pa.table({"s": times[0], "e": times[1], "k": [row[2] for row in rows], "n": pa.array(range(len(rows)))})
+
+
+FOLLOWING = _windows((90, 97, "a"), (97, 100, "b"), (100, 102.5, "a"), (104, 108, "c"), (108, 500, "a"))
+NESTED = _windows(
+    (90, 120, "a"), (95, 100, "b"), (100, 100, "a"), (100, 105, "a"), (100, 105, "a"), (102.5, 104, "c"),
+    (108, 130, "b"), (109, 112, "b"), (300, 310, "a"), (10, 20, "z"), (60, 99, "z"), (100, 101, "d"),
+)  # fmt: skip
 WINDOWS: list[WindowCase] = [
     *((f"sliding, {e}, {t}", T, {"partial": p}) for e in SLIDING for t in TRIGGERS for p in (False, True)),
     ("timeInterval, intervalDuration(4)", ARRIVAL, {"event_time": "t", "lag": Fraction(1)}),
@@ -45,6 +67,10 @@ WINDOWS: list[WindowCase] = [
     ("from(x > 0.5, until=flag) or gap(t, 3), partitioned, partitionAge(2)", T, {"emit_evicted": True}),
     ("reaches(sum(a), 205) or change(u), partitioned, tupleCount(4)", ARRIVAL, {}),
     ("time(6) every 2", T, {}),
+    ("table(w)", T, {"windows": {"w from s to e take n": NESTED}}),
+    ("table(w), partitioned", T, {"windows": {"w on k from s to e": NESTED}, "closed": "right"}),
+    ("table(w)", T, {"windows": {"w from s to e": FOLLOWING}, "empty": "row"}),
+    ("table(w), partitioned", T, {"windows": {"w on k from s to e": NESTED}, "empty": "row"}),
 ]
 MORE: list[WindowCase] = [
     ("time(4)", T, {"empty": "row"}),
@@ -132,7 +158,21 @@ MERGING = [
 
 def overlaps(case: WindowCase) -> bool:
     """Whether a row may be in several windows of a kind."""
-    return any(word in case[0] for word in ("sliding", "within", "retain", "timeInterval", "every"))
+    return any(word in case[0] for word in ("sliding", "within", "retain", "timeInterval", "every", "table"))
+
+
+def plan_of_case(
+    window: str, schema: pa.Schema, key: Sequence[str], order_by: Any, calls: Any, options: Mapping[str, Any]
+) -> Plan:
+    """The plan of a case. ``options``: those of a window, as values, and its ``windows``."""
+    tables = {parse_windows(text, False): table for text, table in options.get("windows", {}).items()}
+    own = Options(**{name: value for name, value in options.items() if name != "windows"})
+    opened = [OpenWindows(request, table.schema) for request, table in tables.items()]
+    plan = make_plan(parse_window(window), schema, key, order_by, calls, own, tables=opened)
+    if plan.windows is None:
+        return plan
+    bound = plan.windows.bound
+    return replace(plan, windows=window_table(bound, tables[bound.request]))
 
 
 def output_options(draw: st.DrawFn, window: str) -> dict[str, Any]:

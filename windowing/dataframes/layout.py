@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions
 
 from ..columns.sort_keys import is_sortable
+from ..enrichment.window_table import OF_KEYS
 from ..errors import ConfigError
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK
@@ -128,13 +129,14 @@ class Layout:
         return "\n".join(lines)
 
 
-def layout_of(plan: Plan, arrival: str | None, mark: str | None) -> Layout:
+def layout_of(plan: Plan, arrival: str | None, mark: str | None, has_state: bool = False) -> Layout:
     """Choose the layout of a window.
 
-    ``arrival``: the column of arrival positions, if any. ``mark``: the column of marks, if any. Raises `ConfigError`
-    where nothing orders the rows, or a column that would decide between rows that tie has no order.
+    ``arrival``: the column of arrival positions, if any. ``mark``: the column of marks, if any. ``has_state``: whether
+    windows go on from a state. Raises `ConfigError` where nothing orders the rows, or a column that would decide
+    between rows that tie has no order.
     """
-    why = _coupling(plan)
+    why = _coupling(plan, has_state)
     by_key = not why
     computed = {column.name for column in plan.projection.computed}
     order = tuple(dict.fromkeys([*plan.sort, *([arrival] if arrival else [])]))
@@ -175,7 +177,7 @@ def _has_map(dtype: pa.DataType) -> bool:
     return pa.types.is_nested(dtype) and any(_has_map(dtype.field(i).type) for i in range(dtype.num_fields))
 
 
-def _coupling(plan: Plan) -> str:
+def _coupling(plan: Plan, has_state: bool) -> str:  # noqa: PLR0911 - a list of reasons
     """Return why the keys of a window cannot be apart; empty where they can."""
     if not plan.key:
         return "there is no key"
@@ -187,6 +189,10 @@ def _coupling(plan: Plan) -> str:
         return "the eviction of a key depends on the others"
     if plan.options.empty == "mark":
         return "a tick without a window is one for all keys"
+    if plan.windows is not None and has_state:
+        return "the state has the windows of the table once for all keys"
+    if plan.windows is not None and plan.windows.bound.empty == OF_KEYS:
+        return "keys of the table may have no rows"
     return ""
 
 

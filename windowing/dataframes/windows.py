@@ -397,7 +397,7 @@ def windows(
         form = form_of(bound)
         if isinstance(state, DataFrame):
             check_state(state, form)
-    layout = layout_of(bound, arrival, marks)
+    layout = layout_of(bound, arrival, marks, state is not None)
     result = with_rejected(bound.schema, schema) if rejected == "column" else bound.schema
     if plan:
         return layout

@@ -207,7 +207,7 @@ def _bounds_type(plan: Plan) -> pa.DataType | None:
     clock = plan.options.event_time or (plan.order.columns[0] if plan.order.columns else None)
     if clock is None:
         return None
-    return plan.kind.times(plan.projection.schema.field(clock).type, plan.options.origin).bounds
+    return plan.times(plan.projection.schema.field(clock).type).bounds
 
 
 def _told(plan: Plan, own: OwnColumns, found: pa.Table) -> list[tuple[str, list[str]]]:

@@ -118,6 +118,7 @@ def _times(column: pa.Array) -> list[Any]:
 def columns_of_pane(plan: Plan) -> list[int]:
     """Return the indices of the columns that describe a pane: those between the key and the stream columns."""
     count = len(FIXED) + (len(OUTPUTS) if plan.options.event_time else 0)
+    count += 0 if plan.windows is None else len(plan.windows.bound.fields)
     return list(range(len(plan.key), len(plan.key) + count))
 
 

@@ -86,9 +86,7 @@ def only_marks(plan: Plan, stream: Mapping[str, pa.Array | pa.ChunkedArray]) -> 
 def _row_columns(plan: Plan, rows: pa.RecordBatch, pos: Ints) -> list[pa.Array]:
     columns = {numbered("_at", i): rows.column(name) for i, name in enumerate(plan.at)}
     if plan.causes == "both":
-        columns["_at"] = plan.kind.times(columns["_at"].type, plan.options.origin).to_instants(
-            columns["_at"], plan.at[0]
-        )
+        columns["_at"] = plan.times(columns["_at"].type).to_instants(columns["_at"], plan.at[0])
     columns = columns or {"_at": pa.nulls(len(pos), pa.int64())}
     columns[POS] = pa.array(pos) if plan.pos is None else rows.column(plan.pos)
     columns[TURN] = pa.array(np.ones(len(pos), np.int8))

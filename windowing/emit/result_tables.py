@@ -230,6 +230,9 @@ def pane_columns(plan: Plan, stream: list[pa.Array], sequences: Sequences, panes
     if panes.outputs is not None:
         columns.append(pa.DictionaryArray.from_arrays(pa.array(panes.outputs.timing), _TIMING, safe=False))
         columns.append(pa.array(panes.outputs.index))
+    if plan.windows is not None and panes.source is not None:
+        names += [field.name for field in plan.windows.bound.fields]
+        columns += [column.take(pa.array(panes.source)) for column in plan.windows.attributes]
     if not plan.options.plain:
         names += plan.stream_names
         columns += stream_columns(plan, stream, panes.cause, panes.at)

@@ -21,7 +21,7 @@ from .range_cuts import SliceBounds, slices_of
 from .slice_scan import TaskReport, empty_marks_of, run_global_pass, scan_directly, scan_slice, with_rejects
 from .snapshot import Snapshot, StatePart, write_snapshot
 from .strategy import LargestWindow, Sample, Strategy, choose_strategy, largest_window, reduction_factor, take_sample
-from .task import Chunk, Sizes, TaskContext, group, with_projection
+from .task import Chunk, Sizes, TaskContext, group, with_projection, with_windows
 
 
 def exchange_and_scan(
@@ -130,7 +130,7 @@ def prepare_window(work: TaskContext, executor: Executor, sizes: Sizes) -> tuple
 
     Raises `DataError` where the result would have more rows than the job allows.
     """
-    work = with_projection(work)
+    work = with_windows(with_projection(work))
     if work.source.stream is None:  # a stream counts mark-only rows among its rows, too
         check_rows(work.plan, sum(split.rows for split in work.source.splits))
     sample = take_sample(work, executor, sizes)
@@ -173,7 +173,7 @@ def outcome_of(
     if work.state_files is not None:
         watermark = next((report.watermark for report in reports if report.watermark is not None), work.watermark)
         written = [report.snapshot for report in reports]
-        snapshot = write_snapshot(work.state_files, work.restore_point, written, watermark)
+        snapshot = write_snapshot(work.state_files, work.restore_point, written, watermark, work.plan.windows)
     checked = [part.checks for part in parts if isinstance(part, CheckedPart)]  # mark-only rows alone have none
     return Outcome(
         tuple(parts),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, chain
@@ -11,16 +11,17 @@ import numpy as np
 import pyarrow as pa
 
 from ..clock.watermark import Watermarks, after
-from ..columns.arrays import ClockValue, Ints, latest_clock
+from ..columns.arrays import ClockValue, Ints, combined, latest_clock
 from ..kinds.context import Signals, watermark_signals, window_marks
 from ..kinds.evictions import Evictions
+from ..kinds.table import with_table_keys
 from ..local_executor import LocalExecutor
 from ..planning.plan import panes_only
 from ..ports import ChunkAccount, Counts, Executor, Part
 from ..rows.marks import Marks, all_marks, in_order, no_marks
 from ..rows.merge import merge
 from ..rows.panes import ScanRejects
-from ..rows.sequence import one_batch, order_of
+from ..rows.sequence import group_codes, one_batch, order_of, places_among
 from ..scan.continue_scan import End, continue_scan, restore_rows
 from ..scan.lag_rows import with_lag_columns
 from ..scan.operator_scan import ScanResult
@@ -44,7 +45,7 @@ from .map_side import (
     read_rows,
     sequences_of,
 )
-from .range_cuts import SliceBounds
+from .range_cuts import SliceBounds, slice_bounds
 from .rejects import CheckedTables, StoredRejects, store_rejects, write_stored_rejects
 from .segments import FIRST, LAST, WHOLE, SummarisedSegment, part_number, whole_key_rows, write_segment, write_signals
 from .snapshot import Snapshot
@@ -224,6 +225,8 @@ def _scan(
         of_all_keys=is_only_slice,
     )
     ordered = with_lag_columns(plan, new, state)
+    if plan.windows is not None:
+        ordered = replace(ordered, sequences=with_table_keys(plan.windows, ordered.sequences, _keys_of(cuts, index)))
     going = continue_scan(plan, ordered, signals, Carry(work.before, state), end)
     parts = write_parts(work, number, going.tables)
     scanned, carry = going.settle()
@@ -246,6 +249,23 @@ def _scan(
         account.span,
         store_rejects(work, number, rejects),
     )
+
+
+def _keys_of(cuts: SliceBounds | None, index: int) -> Callable[[pa.Table], pa.Table]:
+    """Return what picks, of ascending keys, those that are whole in slice ``index``, with rows or without."""
+
+    def own(keys: pa.Table) -> pa.Table:
+        if cuts is None or cuts.keys is None:
+            return keys
+        bounds = slice_bounds(keys, cuts.keys)
+        keys = keys.slice(int(bounds[index]), int(bounds[index + 1] - bounds[index]))
+        return keys.filter(pa.array(places_among(_distinct(cuts.keys.filter(pa.array(cuts.inside))), keys) < 0))
+
+    return own
+
+
+def _distinct(keys: pa.Table) -> pa.Table:
+    return group_codes([combined(column) for column in keys.columns])[1].rename_columns(keys.column_names)
 
 
 def counts_of(scanned: ScanResult, rejects: ScanRejects, carried: int = 0, duplicates: int | None = None) -> Counts:

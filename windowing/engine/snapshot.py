@@ -13,13 +13,14 @@ from typing import Any
 from ..clock.watermark import advance_table, advances_of
 from ..columns.arrays import ClockValue, latest_clock
 from ..columns.sort_keys import last_in_order
+from ..enrichment.window_table import WindowTable, known_windows
 from ..planning.plan import Plan
 from ..ports import Part, StateFiles
 from ..scan.row_validation import clock_column, retyped_watermark
 from ..state.carry import Registers
 from ..state.state_types import StateTypes
 
-_ADVANCES, _POSITION = "advances", "position"
+_ADVANCES, _POSITION, _WINDOWS = "advances", "position", "windows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,8 @@ def restore(
         clock, watermark = types.measure(clock_column(plan), clock), retyped_watermark(plan, types, watermark)
         position = None if position is None else types.retyped(position)
         advances = None if advances is None else types.retyped(advances)
-    found = None if advances is None else advances_of(advances)
-    return RestorePoint(files, parts, Registers(0, clock, watermark, position, found), types)
+    found, windows = None if advances is None else advances_of(advances), files.read_table(_WINDOWS)
+    return RestorePoint(files, parts, Registers(0, clock, watermark, position, found, windows), types)
 
 
 def write_snapshot(
@@ -98,8 +99,12 @@ def write_snapshot(
     restore_point: RestorePoint | None,
     snapshots: Sequence[Snapshot],
     watermark: ClockValue | None,
+    windows: WindowTable | None = None,
 ) -> Snapshot:
-    """Write what concerns all keys, given the report of each task, and sum up all reports."""
+    """Write what concerns all keys, given the report of each task, and sum up all reports.
+
+    ``windows``: those of a table that were in force; None where windows are of no table.
+    """
     found = [task.registers for task in snapshots]
     found += [] if restore_point is None else [restore_point.registers]
     parts = [part for task in snapshots for part in task.parts]
@@ -109,10 +114,13 @@ def write_snapshot(
     advances = next((task.registers.advances for task in snapshots if task.registers.advances is not None), None)
     if advances is not None:
         parts.append(files.write_table(_ADVANCES, advance_table(advances)))
+    clock = latest_clock(each.clock for each in found)
+    if windows is not None:
+        parts.append(files.write_table(_WINDOWS, known_windows(windows, clock)))
     return Snapshot(
         sum(task.keys for task in snapshots),
         sum(task.windows for task in snapshots),
         min((task.oldest for task in snapshots if task.oldest is not None), default=None),
-        Registers(clock=latest_clock(each.clock for each in found), watermark=watermark),
+        Registers(clock=clock, watermark=watermark),
         tuple(parts),
     )

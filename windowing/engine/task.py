@@ -9,6 +9,7 @@ from itertools import pairwise
 import pyarrow as pa
 
 from ..columns.arrays import ClockValue
+from ..enrichment.window_table import in_force
 from ..expressions.binding import BoundExpression
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK
@@ -89,6 +90,14 @@ def with_projection(work: TaskContext) -> TaskContext:
     condition = None if needs_all_rows else stored_condition(projection)
     steps = (*work.source.steps, Project(projection, used, condition))
     return replace(work, source=work.source.with_steps(steps))
+
+
+def with_windows(work: TaskContext) -> TaskContext:
+    """Return a context with the windows of a table that are in force: also those that the run before has fixed."""
+    if work.plan.windows is None:
+        return work
+    windows = in_force(work.plan.windows, work.before.windows, work.before.clock)
+    return replace(work, plan=replace(work.plan, windows=windows))
 
 
 # Sizes of work: chunks of the input for map tasks, slices of the total order for scan tasks.

@@ -90,6 +90,10 @@ class BoundEnrichment:
     fields: tuple[pa.Field, ...]
 
     @property
+    def who(self) -> str:
+        return f"--enrich {self.enrichment.name}"
+
+    @property
     def compared(self) -> tuple[ComparedPair, ...]:
         return (*self.keys, *([self.order] if self.order is not None else []))
 
@@ -111,17 +115,30 @@ def bind_enrichment(
     column that is missing, types that cannot be compared, and a name that the rows have already.
     """
     who = f"--enrich {enrichment.name}"
-    keys = tuple(_compared(who, pair, left, right) for pair in enrichment.keys)
-    for pair in keys:
-        if not is_sortable(pair.type):
-            raise ConfigError(f"{who}: key {pair.left!r} is {pair.type}", "a key is a number, a text or a time")
+    keys = bind_keys(who, enrichment.keys, left, right)
     order, within = _order(who, enrichment, left, right)
     strict = enrichment.asof is not None and enrichment.asof.strict
-    taken, fields = _taken(who, enrichment, left, right, own)
+    given = [(taken.column, taken.name) for taken in enrichment.take or ()]
+    if enrichment.take is None:
+        left_out = {*(pair.right for pair in enrichment.keys), *own}
+        given = [(name, None) for name in right.names if name not in left_out]
+    if not given:
+        raise ConfigError(f"{who}: its table has no column besides its key", "name one behind take")
+    taken, fields = bind_taken(who, enrichment.name, given, left.names, right)
     return BoundEnrichment(enrichment, keys, order, within, strict, taken, fields)
 
 
-def _compared(who: str, pair: Pair, left: pa.Schema, right: pa.Schema) -> ComparedPair:
+def bind_keys(who: str, keys: Sequence[Pair], left: pa.Schema, right: pa.Schema) -> tuple[ComparedPair, ...]:
+    """Return the columns that must be equal, with their types. Raises as `bind_enrichment`."""
+    found = tuple(bind_pair(who, pair, left, right) for pair in keys)
+    for pair in found:
+        if not is_sortable(pair.type):
+            raise ConfigError(f"{who}: key {pair.left!r} is {pair.type}", "a key is a number, a text or a time")
+    return found
+
+
+def bind_pair(who: str, pair: Pair, left: pa.Schema, right: pa.Schema) -> ComparedPair:
+    """Return a column of each side, with the type in which they are compared. Raises as `bind_enrichment`."""
     kinds = []
     for name, schema, side in ((pair.left, left, "the input"), (pair.right, right, "its table")):
         if name not in schema.names:
@@ -140,7 +157,7 @@ def _order(
     """Return the order of an as-of enrichment, and its tolerance."""
     if enrichment.asof is None:
         return None, None
-    order, within = _compared(who, enrichment.asof.order, left, right), enrichment.asof.within
+    order, within = bind_pair(who, enrichment.asof.order, left, right), enrichment.asof.within
     if pa.types.is_null(order.type):  # neither side has a value, so nothing matches, whatever the type
         order = replace(order, type=pa.float64())
     if not is_measurable(order.type) or (pa.types.is_decimal(order.type) and order.type.precision > INT64_DIGITS):
@@ -158,21 +175,19 @@ def _order(
     return order, ticks
 
 
-def _taken(
-    who: str, enrichment: Enrichment, left: pa.Schema, right: pa.Schema, own: Sequence[str]
+def bind_taken(
+    who: str, table: str, given: Sequence[tuple[str, str | None]], names: Sequence[str], right: pa.Schema
 ) -> tuple[tuple[str, ...], tuple[pa.Field, ...]]:
-    keys = {pair.right for pair in enrichment.keys}
-    given = [(taken.column, taken.name) for taken in enrichment.take or ()]
-    if enrichment.take is None:
-        given = [(name, None) for name in right.names if name not in keys and name not in own]
-    if not given:
-        raise ConfigError(f"{who}: its table has no column besides its key", "name one behind take")
+    """Return the columns to take, and as what: under the name that is given, or that of the ``table`` before its own.
+
+    ``names``: those that there are already. Raises as `bind_enrichment`.
+    """
     fields: list[pa.Field] = []
     for column, name in given:
         if column not in right.names:
             raise ConfigError(f"{who}: its table has no column {column!r}", did_you_mean(column, right.names))
-        field = pa.field(name or f"{enrichment.name}_{column}", right.field(column).type)
-        if field.name in left.names or field.name in (each.name for each in fields):
+        field = pa.field(name or f"{table}_{column}", right.field(column).type)
+        if field.name in names or field.name in (each.name for each in fields):
             what = f"{who}: the rows have a column {field.name!r} already"
             raise ConfigError(what, f"take it under another name: take {column} as NAME")
         fields.append(field)

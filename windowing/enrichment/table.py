@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -154,8 +154,18 @@ def taken_by(column: pa.Array, found: Ints) -> pa.Array:
 # The rows of an enrich table, read whole or split by split; a row that cannot be read is an error, never a gap.
 
 
-def read_rows(bound: BoundEnrichment, source: Source, split: Split) -> tuple[pa.Table, Ints]:
-    """Read the columns of an enrich table that are needed, and the arrival positions, from one split.
+class Needed(Protocol):
+    """What says which columns of a table are read, ``right``, and for which option, ``who``."""
+
+    @property
+    def who(self) -> str: ...
+
+    @property
+    def right(self) -> tuple[str, ...]: ...
+
+
+def read_rows(bound: Needed, source: Source, split: Split) -> tuple[pa.Table, Ints]:
+    """Read the columns of a table that are needed, and the arrival positions, from one split.
 
     Raises `InputError` naming the first row that cannot be read.
     """
@@ -163,13 +173,13 @@ def read_rows(bound: BoundEnrichment, source: Source, split: Split) -> tuple[pa.
     if batch.rejects is not None and batch.rejects.num_rows:
         bad: dict[str, Any] = batch.rejects.slice(0, 1).to_pylist()[0]
         why = bad["_detail"] or bad["_reason"]
-        what = f"--enrich {bound.enrichment.name}: row {bad['_row']} of {bad['_file']} cannot be read: {why}"
+        what = f"{bound.who}: row {bad['_row']} of {bad['_file']} cannot be read: {why}"
         raise InputError(what, "correct it, for rows that look something up there would silently get nothing")
     return batch.rows, batch.pos
 
 
-def read_all(bound: BoundEnrichment, source: Source, before: pa.Table | None) -> tuple[pa.Table, Ints]:
-    """Read a whole enrich table: its rows, and their arrival positions, int64 (n,).
+def read_all(bound: Needed, source: Source, before: pa.Table | None) -> tuple[pa.Table, Ints]:
+    """Read a whole table: its rows, and their arrival positions, int64 (n,).
 
     ``before``: rows that earlier runs have seen, which come before all others, at -1; or None. Raises as `read_rows`.
     """
@@ -181,12 +191,12 @@ def read_all(bound: BoundEnrichment, source: Source, before: pa.Table | None) ->
     return rows, np.concatenate([np.empty(0, np.int64), *(pos for _, pos in found)])
 
 
-def as_seen(bound: BoundEnrichment, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+def as_seen(bound: Needed, rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return rows that earlier runs have seen in the types of now. Raises `DataError` where these cannot hold them."""
     try:
         return rows.select(schema.names).cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError) as error:
-        what = f"--enrich {bound.enrichment.name}: its table has other columns or types than in the run before: {error}"
+        what = f"{bound.who}: its table has other columns or types than in the run before: {error}"
         raise DataError(
             what, "give the columns of the table the types that they had, as --schema does for text"
         ) from error
@@ -202,13 +212,15 @@ def table_of(bound: BoundEnrichment, source: Source, rows: pa.Table, pos: Ints) 
 
 def located(error: DuplicateKeyError, source: Source) -> DataError:
     """Return the error of a key that is there twice with the places of both rows."""
-    splits: Sequence[Split] = source.splits
-    places = []
-    for position in error.positions:
-        split = splits[bisect_right([each.base for each in splits], position) - 1]
-        line = source.line_numbers(split, np.array([position]))[0]
-        places.append(f"{source.files[split.file].path} (row {line})")
+    places = [f"{path} (row {line})" for path, line in (place_of(source, each) for each in error.positions)]
     return DataError(f"{error.what}: in {places[0]} and in {places[1]}", error.do)
+
+
+def place_of(source: Source, position: int) -> tuple[str, int]:
+    """Return the file and the number of the row at an arrival position."""
+    splits: Sequence[Split] = source.splits
+    split = splits[bisect_right([each.base for each in splits], position) - 1]
+    return source.files[split.file].path, int(source.line_numbers(split, np.array([position]))[0])
 
 
 # A small enrich table that every task looks rows up in: written once, mapped or read by each process once.

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ..clock.watermark import NO_LEVEL, Watermarks
 from ..columns.arrays import ClockValue, Ints, Mask
+from ..enrichment.window_table import WindowTable
 from ..language.options import Options
 from ..rows.marks import Marks
 from ..rows.membership import Ranges, edge_rows
@@ -29,6 +30,7 @@ class WindowContext(Options):
     ``restored``: the state of an earlier run, and which rows it restored; None: no earlier run.
     ``sort``: the columns that sort rows; none: arrival order.
     ``in_event_order``: whether columns order the rows, so that nothing is ever late and no attribute is watched.
+    ``windows``: the windows of a table; None where windows are of no table.
     """
 
     clock: ClockValue | None = None
@@ -38,6 +40,7 @@ class WindowContext(Options):
     restored: RestoredState | None = None
     sort: tuple[str, ...] = ()
     in_event_order: bool = False
+    windows: WindowTable | None = None
 
     @property
     def hold(self) -> bool:

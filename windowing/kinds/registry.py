@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from ..language.spec import Batched, Growing, Sliding, TimeInterval, Tumbling, WindowSpec
+from ..language.spec import Batched, Growing, Sliding, TableWindows, TimeInterval, Tumbling, WindowSpec
 from .batched import batched_kind
 from .contract import WindowKind
 from .event_time import event_time_kind
 from .growing import growing_kind
 from .sliding import sliding_kind
+from .table import table_kind
 from .tumbling.kind import tumbling_kind
 
 _KINDS: Final[Mapping[type, Callable[[Any], WindowKind]]] = {
@@ -19,6 +20,7 @@ _KINDS: Final[Mapping[type, Callable[[Any], WindowKind]]] = {
     Sliding: sliding_kind,
     TimeInterval: event_time_kind,
     Batched: batched_kind,
+    TableWindows: table_kind,
 }
 
 

@@ -1,11 +1,12 @@
-"""The enrich rule of the language: columns of another log or table for the rows of the input."""
+"""The rules of tables beside the input: columns of another log or table for its rows, and windows that a table has."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final
+from typing import Final, TypeAlias, TypeVar
 
 from ..errors import Span, SpecError
 from ..expressions.tokens import quoted
@@ -13,12 +14,15 @@ from .tokens import Cursor, column_text, decimal_text
 
 FORM: Final = "write it as NAME=PATH on KEY[=KEY2],.. [asof ORDER[=ORDER2] [within D] [strict]] [take COL [as NAME],..]"
 
-_HEAD = re.compile(
-    r"""\s*(?P<name>[^\W\d]\w*)?\s*(?P<sign>=)?\s*
-    (?P<path>'(?:[^']|'')*'|"(?:[^"]|"")*"|.*?)(?=\s+on\b|\s*\Z)""",
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+WINDOWS_FORM: Final = "write it as NAME=PATH [on KEY[=KEY2],..] from START to END [take COL [as NAME],..]"
+
+_HEAD = r"""\s*(?P<name>[^\W\d]\w*)?\s*(?P<sign>=)?\s*
+    (?P<path>'(?:[^']|'')*'|"(?:[^"]|"")*"|.*?)(?=\s+(?:%s)\b|\s*\Z)"""
+_FLAGS = re.VERBOSE | re.DOTALL | re.IGNORECASE
+_ENRICH_HEAD, _WINDOWS_HEAD = (re.compile(_HEAD % words, _FLAGS) for words in ("on", "on|from"))
+_ENRICH_PATH, _WINDOWS_PATH = (
+    re.compile(rf"(?!['\"])(?!.*\s+(?:{words})\b).*\S", re.DOTALL | re.IGNORECASE) for words in ("on", "on|from")
 )
-_BARE_PATH = re.compile(r"(?!['\"])(?!.*\s+on\b).*\S", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +94,49 @@ class Enrichment:
         return f"on {', '.join(map(str, self.keys))}{asof}{take}"
 
     def __str__(self) -> str:
-        path = self.path if _BARE_PATH.fullmatch(self.path) else quoted(self.path, "'")
-        return f"{self.name}={path} {self.clauses}"
+        return f"{self.name}={_path_text(self.path, _ENRICH_PATH)} {self.clauses}"
 
 
-def with_path(enrichment: Enrichment, path: str) -> Enrichment:
-    """Return the enrichment with another path."""
-    return replace(enrichment, path=path)
+@dataclass(frozen=True, slots=True)
+class WindowsFrom:
+    """A request for the windows of a table, each row of it a window. Its ``str`` is its canonical text.
+
+    ``name``: what windows call the table: ``table(NAME)``; with it the names of its columns begin.
+    ``path``: where the table is.
+    ``keys``: the columns whose values say which keys a window is for; none: it is for every key.
+    ``start``, ``end``: the columns with the bounds.
+    ``take``: the columns that the result gets; None: all but keys and bounds.
+    """
+
+    name: str
+    path: str
+    keys: tuple[Pair, ...]
+    start: str
+    end: str
+    take: tuple[Taken, ...] | None = None
+
+    @property
+    def clauses(self) -> str:
+        keys = f"on {', '.join(map(str, self.keys))} " if self.keys else ""
+        take = f" take {', '.join(map(str, self.take))}" if self.take is not None else ""
+        return f"{keys}from {column_text(self.start)} to {column_text(self.end)}{take}"
+
+    def __str__(self) -> str:
+        return f"{self.name}={_path_text(self.path, _WINDOWS_PATH)} {self.clauses}"
+
+
+BesideRows: TypeAlias = Enrichment | WindowsFrom
+"""A table that a job reads beside its input."""
+T = TypeVar("T", bound=BesideRows)
+
+
+def with_path(table: T, path: str) -> T:
+    """Return the request for a table with another path."""
+    return replace(table, path=path)
+
+
+def _path_text(path: str, bare: re.Pattern[str]) -> str:
+    return path if bare.fullmatch(path) else quoted(path, "'")
 
 
 def parse_enrichment(text: str) -> Enrichment:
@@ -104,7 +144,7 @@ def parse_enrichment(text: str) -> Enrichment:
 
     A path that holds the word ``on`` is written in quotes. Raises `SpecError` with the span at fault.
     """
-    name, path, start = _head(text)
+    name, path, start = _head(text, _ENRICH_HEAD, "an enrichment", FORM)
     cursor = Cursor(text, start)
     if not cursor.skip("on"):
         raise cursor.error("expected 'on' and keys behind the path", Span(start, start + 1), FORM)
@@ -114,26 +154,52 @@ def parse_enrichment(text: str) -> Enrichment:
         order = _pair(cursor)
         within = cursor.duration(cursor.take(), "write it as within 5m", zero=True) if cursor.skip("within") else None
         asof = AsOf(order, within, cursor.skip("strict"))
+    return Enrichment(name, path, keys, asof, _take(cursor, keys, FORM))
+
+
+def parse_windows(text: str, has_path: bool = True) -> WindowsFrom:
+    """Parse ``NAME=PATH [on KEY[=KEY2],..] from START to END [take COL [as NAME],..]``.
+
+    A path that holds the word ``on`` or ``from`` is written in quotes. ``has_path``: whether there is one; a table in
+    memory has ``NAME`` alone. Raises `SpecError` with the span at fault.
+    """
+    if has_path:
+        name, path, start = _head(text, _WINDOWS_HEAD, "a table of windows", WINDOWS_FORM)
+        cursor = Cursor(text, start)
+    else:
+        cursor, path = Cursor(text), ""
+        name = cursor.column(cursor.take(), WINDOWS_FORM.replace("=PATH", ""))
+    keys = cursor.series(_pair) if cursor.skip("on") else ()
+    bounds = list[str]()
+    for word in ("from", "to"):
+        if not cursor.skip(word):
+            found = cursor.peek()
+            raise cursor.error(f"expected {word!r} and a column, found {found}", found.span, WINDOWS_FORM)
+        bounds.append(cursor.column(cursor.take(), WINDOWS_FORM))
+    return WindowsFrom(name, path, keys, bounds[0], bounds[1], _take(cursor, keys, WINDOWS_FORM))
+
+
+def _take(cursor: Cursor, keys: Sequence[Pair], form: str) -> tuple[Taken, ...] | None:
     take = cursor.series(_taken) if cursor.skip("take") else None
     if cursor.peek().kind != "end":
-        raise cursor.error(f"expected the end, found {cursor.peek()}", cursor.peek().span, FORM)
+        raise cursor.error(f"expected the end, found {cursor.peek()}", cursor.peek().span, form)
     names = [taken.name or taken.column for taken in take or ()]
     for each, what in (([pair.right for pair in keys], "key"), (names, "taken")):
         twice = next((name for name in each if each.count(name) > 1), None)
         if twice is not None:
             at = cursor.source.rindex(twice)
             raise cursor.error(f"column {twice!r} is {what} twice", Span(at, at + len(twice)), "name it once")
-    return Enrichment(name, path, keys, asof, take)
+    return take
 
 
-def _head(text: str) -> tuple[str, str, int]:
-    found = _HEAD.match(text)
+def _head(text: str, form: re.Pattern[str], who: str, do: str) -> tuple[str, str, int]:
+    found = form.match(text)
     assert found is not None
     for group, what in (("name", "a name"), ("sign", "'='"), ("path", "a path")):
         if not found[group]:
             at = found.end() if found.start(group) < 0 else found.start(group)
             at = min(at, len(text)) if group == "path" else len(text) - len(text.lstrip()) + len(found["name"] or "")
-            raise SpecError(f"an enrichment begins with NAME=PATH; expected {what}", text, Span(at, at + 1), FORM)
+            raise SpecError(f"{who} begins with NAME=PATH; expected {what}", text, Span(at, at + 1), do)
     path = found["path"]
     if path[0] in "'\"":
         path = path[1:-1].replace(path[0] * 2, path[0]) if len(path) > 1 and path[-1] == path[0] else path

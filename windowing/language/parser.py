@@ -1,6 +1,6 @@
 """The parser of the window language, by recursive descent: one function for each rule.
 
-    window     = tumbling | sliding | interval | batched
+    window     = tumbling | sliding | interval | batched | table
     tumbling   = [ "tumbling" "," ] ( policy { "or" policy } | growing ) { "," option }
     growing    = policy "every" duration
     sliding    = "sliding" "," policy [ "," policy ] { "," option }
@@ -9,6 +9,7 @@
     within     = "within" duration [ "every" duration ] [ "retain" n ]
     retain     = "retain" n [ "every" n ]
     unique     = "with" "unique" column
+    table      = "table" "(" word ")" [ "," "partitioned" ]
     policy     = a call of `windowing.language.parser.POLICIES`, such as count(n) or delta(column, amount)
     option     = "partitioned" | partitionAge(duration) | partitionCount(n) | tupleCount(n)
     setting    = "partitioned" | intervalDuration(duration) | creationPeriod(duration) | discardAge(duration)
@@ -53,6 +54,7 @@ from .tokens import Cursor
 _T = TypeVar("_T")
 _LEAVE_ONE: Final = "leave one of them out"
 _ONE_OPENER: Final = "give one of when, while and from"
+_ALONE: Final = "write table(NAME), and nothing beside it"
 
 
 def read_policy(cursor: Cursor, kind: str, rules: Mapping[str, Rule[_T]], least: int = 1) -> _T:
@@ -69,6 +71,8 @@ def read_policy(cursor: Cursor, kind: str, rules: Mapping[str, Rule[_T]], least:
             amount = call.arguments[-1].value
             raise cursor.error(f"expected a number, found {amount}", amount.span, call.do)
         return policy
+    if word == "table":
+        raise cursor.error(f"table stands alone: it is no policy of a {kind} window", token.span, _ALONE)
     if word in POLICIES:
         do = f"use one of {', '.join(rules)}, or a tumbling window"
         raise cursor.error(f"a {kind} window cannot use {token}", token.span, do)
@@ -203,7 +207,7 @@ def _unique(cursor: Cursor) -> str | None:
     return cursor.column(cursor.take(), "write with unique COLUMN")
 
 
-_WINDOWS: Final = ("tumbling", "sliding", "timeInterval", "within", "retain", "partition by")
+_WINDOWS: Final = ("tumbling", "sliding", "timeInterval", "within", "retain", "partition by", "table")
 _OPTIONS: Final = ("partitioned", "partitionAge", "partitionCount", "tupleCount")
 SETTINGS: Final = ("intervalDuration", "creationPeriod", "discardAge", "intervalOffset")
 """The settings of ``timeInterval`` that are calls."""
@@ -346,6 +350,22 @@ def _time_interval(cursor: Cursor) -> spec.TimeInterval:
     return spec.TimeInterval(duration, period, age, offset, "partitioned" in found)
 
 
+def _table(cursor: Cursor) -> spec.TableWindows:
+    call = read_call(cursor, Form("table(name)"))
+    name = call.first
+    if name.kind not in ("word", "quoted"):
+        raise cursor.error(f"expected the name of a table, found {name}", name.span, call.do)
+    is_partitioned = bool(cursor.at(",") and cursor.keyword(1) == "partitioned")
+    if is_partitioned:
+        cursor.take()
+        cursor.take()
+    token = cursor.peek()
+    if token.kind != "end":
+        what = "'or'" if cursor.keyword() == "or" else str(cursor.peek(1) if cursor.at(",") else token)
+        raise cursor.error(f"table stands alone: it takes no {what}", token.span, _ALONE)
+    return spec.TableWindows(name.value, is_partitioned)
+
+
 def _comma(cursor: Cursor, do: str) -> None:
     if not cursor.skip(","):
         raise cursor.error(f"expected ',', found {cursor.peek()}", cursor.peek().span, do)
@@ -373,4 +393,5 @@ _KINDS: Final[Mapping[str, Callable[[Cursor], spec.WindowSpec]]] = {
     "partition": read_batched,
     "within": read_batched,
     "retain": read_batched,
+    "table": _table,
 }

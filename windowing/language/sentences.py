@@ -17,6 +17,7 @@ from .spec import (
     PartitionEviction,
     Sliding,
     SlidingPolicy,
+    TableWindows,
     TimeInterval,
     TriggerPolicy,
     Tumbling,
@@ -113,6 +114,19 @@ def _batched(spec: Batched, _: Options, __: Times) -> list[str]:
     return [*found, "It comes out whenever what it holds changes."]
 
 
+def _table(spec: TableWindows, options: Options, _: Times) -> list[str]:
+    side = "after its start, up to its end" if options.closed == "right" else "from its start to before its end"
+    reaches = "passes" if options.closed == "right" else "reaches"
+    found = [f"Each row of the table {spec.name} is a window: it holds the rows of its keys {side}."]
+    found.append(f"A row is in each window that its time is in. A window comes out when the clock {reaches} its end.")
+    if options.empty == "row":
+        found.append(
+            "A window without rows gives a row with count 0: of each key that the table names whole, else between the "
+            "first and the last row of a key."
+        )
+    return found
+
+
 def _eviction(eviction: PartitionEviction | None, options: Options) -> list[str]:
     if eviction is None:
         return []
@@ -131,6 +145,7 @@ _KINDS: Final[Mapping[type[Any], Callable[[Any, Options, Times], list[str]]]] = 
     Sliding: _sliding,
     TimeInterval: _time_interval,
     Batched: _batched,
+    TableWindows: _table,
 }
 """Kind of window to what says its clauses."""
 
@@ -203,8 +218,9 @@ def _end(spec: WindowSpec, options: Options) -> str:
     if options.at_end != "flush":
         then = "wait in the state for the next run" if options.at_end == "hold" else "are dropped"
         return f"Windows that are open at the end of the data {then}."
-    if isinstance(spec, Tumbling):
-        return "Windows that are open at the end of the data come out."
+    if isinstance(spec, Tumbling | TableWindows):
+        with_rows = ", if they hold rows" if isinstance(spec, TableWindows) else ""
+        return f"Windows that are open at the end of the data come out{with_rows}."
     if isinstance(spec, Sliding):
         return "At the end of the data it comes out once more, if rows came in since it last did."
     if isinstance(spec, TimeInterval):

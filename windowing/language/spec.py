@@ -45,6 +45,7 @@ __all__ = [  # the values of policies are part of the values of a spec
     "Reaches",
     "Sliding",
     "SlidingPolicy",
+    "TableWindows",
     "Time",
     "TimeInterval",
     "TriggerPolicy",
@@ -197,7 +198,26 @@ class Batched:
         return " ".join(words)
 
 
-WindowSpec: TypeAlias = Tumbling | Sliding | TimeInterval | Batched
+@dataclass(frozen=True, slots=True)
+class TableWindows:
+    """``table(NAME) [, partitioned]``: each row of a table is a window (section 17).
+
+    ``name``: what the option ``--windows`` calls the table.
+    ``partitioned``: as in `Tumbling`.
+    """
+
+    name: str
+    partitioned: bool = False
+
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        return ()
+
+    def __str__(self) -> str:
+        return ", ".join([f"table({column_text(self.name)})", *_options(self.partitioned, None)])
+
+
+WindowSpec: TypeAlias = Tumbling | Sliding | TimeInterval | Batched | TableWindows
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ def identity_of(plan: Plan, enrichments: Sequence[str] = ()) -> dict[str, Any]:
         "order": list(plan.order.columns),
         **{name: _plain(value) for name, value in options.items()},
         "enrich": list(enrichments),
+        **({} if plan.windows is None else {"windows": plan.windows.bound.request.clauses}),
         "columns": {name: str(schema.field(name).type) for name in (*plan.columns, *late)},
         "input": {name: str(schema.field(name).type) for name in read},
         "rows": bool(plan.rows),

@@ -9,7 +9,8 @@ from fractions import Fraction
 import pyarrow as pa
 
 from ..aggregates.table import Bound, bind, columns_of
-from ..errors import Span, naming_option
+from ..enrichment.window_table import OpenWindows, WindowTable, bind_windows, no_windows
+from ..errors import ConfigError, Span, naming_option
 from ..expressions.binding import bind as bind_expression
 from ..expressions.binding import bind_condition
 from ..expressions.lags import check_no_lag
@@ -17,10 +18,10 @@ from ..expressions.nodes import Node, moved, walk
 from ..expressions.syntax import Expression, expression_of, parse_expression
 from ..kinds.context import WindowContext
 from ..kinds.contract import WindowKind
-from ..kinds.needs import Causes, Explain
+from ..kinds.needs import Causes, Explain, PaneTimes
 from ..kinds.registry import kind_of
 from ..language.options import Options, SortKey, sort_key
-from ..language.spec import HIDDEN, AggregateCall, AggregateExpression, Argument, Column, WindowSpec
+from ..language.spec import HIDDEN, AggregateCall, AggregateExpression, Argument, Column, TableWindows, WindowSpec
 from ..language.tokens import column_text
 from ..operator import load, output_fields
 from ..ports import StreamInfo
@@ -146,6 +147,7 @@ class Plan:
     ``projection``: the columns and rows of the input that the window sees.
     ``results``: the result columns that expressions compute of others.
     ``having``: which rows of the result are written; None: all.
+    ``windows``: the windows of a table; None where windows are of no table.
     """
 
     spec: WindowSpec
@@ -165,6 +167,7 @@ class Plan:
     results: tuple[ComputedColumn, ...] = ()
     having: ComputedColumn | None = None
     carried: tuple[str, ...] = ()
+    windows: WindowTable | None = None
 
     @property
     def kind(self) -> WindowKind:
@@ -177,7 +180,14 @@ class Plan:
             **{each.name: getattr(options, each.name) for each in fields(options)},
             sort=self.sort,
             in_event_order=bool(self.order.columns),
+            windows=self.windows,
         )
+
+    def times(self, clock: pa.DataType) -> PaneTimes:
+        """Return the times of panes on a clock column of this type: windows of a table have those of the table."""
+        if self.windows is not None:
+            return PaneTimes(self.windows.bound.type, self.windows.bound.type)
+        return self.kind.times(clock, self.options.origin)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -291,13 +301,14 @@ def make_plan(
     explain: Explain = lambda _: None,
     look: Look = no_look,
     of_folders: Collection[str] = (),
+    tables: Sequence[OpenWindows] = (),
 ) -> Plan:
     """Bind a window to the columns of ``schema``.
 
     ``calls``: the aggregates; None for ``count()``. ``stream``: the emission order of the input, where it is an earlier
     result. ``explain``: a function that returns which value made a column text, or None, for messages. ``look``: a
     function that looks at values of a column, where a time meets numbers. ``of_folders``: the columns whose values are
-    in names of folders.
+    in names of folders. ``tables``: those that may have the windows.
 
     Raises `ConfigError` for columns that are missing or have the wrong type, options that cannot be combined, and
     output names that clash.
@@ -327,6 +338,8 @@ def make_plan(
     ties = () if by_clock else tuple(name for name in sort if name not in (*at, pos))
     sort_rows = tuple(sort_key(text, schema.names) for text in options.sort_by)
     plan = Plan(spec, tuple(key), order, sort, at, pos, ties, aggregates, rows, sort_rows, options, schema)
+    if isinstance(spec, TableWindows):
+        plan = replace(plan, windows=_windows(spec, plan, tables))
     plan = replace(plan, projection=projection, results=() if rows else result_columns(lowered, aggregates))
     types = {each.name: each.type for each in aggregates} | {each.name: each.value.type for each in plan.results}
     values = [] if rows else [pa.field(name, types[name]) for name, _ in lowered.results]
@@ -349,6 +362,17 @@ def panes_only(plan: Plan) -> Plan:
     head = [field for field in plan.schema if field.name in kept]
     kept_rows = replace(plan, aggregates=(), rows=(), sort_rows=(), results=(), having=None)
     return replace(kept_rows, options=options, schema=pa.schema(head))
+
+
+def _windows(spec: TableWindows, plan: Plan, tables: Sequence[OpenWindows]) -> WindowTable:
+    """Return the windows of a plan, which are not read yet. Raises `ConfigError` where there is no such table."""
+    found = next((each for each in tables if each.request.name == spec.name), None)
+    if found is None:
+        do = f'--windows "{spec.name}=PATH [on KEY] from START to END"'
+        raise ConfigError(f"{spec} needs its windows", do)
+    is_right, with_empty = plan.options.closed == "right", plan.options.empty == "row"
+    sides = (found.request, found.schema, plan.schema, plan.key, plan.sort[0])
+    return no_windows(bind_windows(*sides, is_right=is_right, with_empty=with_empty, own=found.own), found.schema)
 
 
 def _projection(
@@ -376,7 +400,7 @@ def _bound(call: AggregateCall, schema: pa.Schema, lowered: LoweredAggregates) -
 def _result_schema(plan: Plan, schema: pa.Schema, values: Sequence[pa.Field]) -> pa.Schema:
     first = schema.field(plan.at[0]).type if plan.at else pa.int64()
     clock = schema.field(plan.clock).type if plan.clock else first
-    times = plan.kind.times(clock, plan.options.origin)
+    times = plan.times(clock)
     head = [schema.field(name) for name in (*plan.key, *plan.options.group_by)]
     if plan.options.operator is not None:
         values = output_fields(load(plan.options.operator))
@@ -388,6 +412,11 @@ def _result_schema(plan: Plan, schema: pa.Schema, values: Sequence[pa.Field]) ->
     types |= {numbered("_tie", i): schema.field(name).type for i, name in enumerate(plan.ties)}
     stamps = [pa.field(name, types[name]) for name in plan.stream_names]
     outputs = plan.kind.needs.watermark
+    attributes = () if plan.windows is None else plan.windows.bound.fields
     return result_schema(
-        head_fields(head, times.bounds or first, outputs), values, stamps, plan.place_names, plan.options.plain
+        [*head_fields(head, times.bounds or first, outputs), *attributes],
+        values,
+        stamps,
+        plan.place_names,
+        plan.options.plain,
     )

@@ -17,7 +17,7 @@ from ..kinds.tumbling.kind import clock_policies
 from ..language.conditions import has_duration, operand_column, uses_previous
 from ..language.distinct import Distinct
 from ..language.options import Options, sort_key
-from ..language.spec import HIDDEN, WindowSpec
+from ..language.spec import HIDDEN, TableWindows, WindowSpec
 from ..language.tokens import Duration, decimal_text, listed
 from ..rows.lag_columns import LagColumn
 from ..rows.projection import Projection, no_order
@@ -93,7 +93,7 @@ def check_options(
 
     ``calls``: how many aggregates the user requested.
     """
-    needs, clock = kind_of(spec).needs, f"{listed(clock_policies())} windows"
+    needs, clock = kind_of(spec).needs, f"{listed([*clock_policies(), 'table'])} windows"
     given: tuple[tuple[str, bool, Option, str], ...] = (
         (f"--empty {options.empty}", options.empty != "skip", "empty", clock),
         (f"--closed {options.closed}", options.closed != "left", "closed", clock),
@@ -111,6 +111,8 @@ def check_options(
             raise ConfigError(f"{option} does not go with {needs.unfit[needed]}", "leave one out")
         if is_given and needed not in needs.options:
             raise ConfigError(f"{option} is for {windows}, and this one is {spec}", "leave it out")
+    if options.empty == "mark" and isinstance(spec, TableWindows):
+        raise ConfigError(f"--empty mark is for windows that follow one another, and this one is {spec}", "say row")
     if options.closed == "right" and needs.eviction is not None:
         raise ConfigError(f"--closed right does not go with {needs.eviction}", "leave one of them out")
     _check_once(options.group_by, "--group-by")

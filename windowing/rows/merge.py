@@ -111,7 +111,7 @@ def _one_after_another(parts: Sequence[Sequences]) -> tuple[pa.RecordBatch, Ints
 def append(first: Sequences, then: Sequences) -> tuple[Sequences, Ints | None]:
     """Append the rows of ``then`` to those of ``first``, key by key, without a look at their order columns.
 
-    Keys of ``first`` may have no rows; keys without rows in both are left out. Also return the origin of each row,
+    Keys may have no rows; those of ``first`` alone that have none are left out. Also return the origin of each row,
     int64 (n,): its index among the rows of ``first``, or ``len(first)`` plus its index among those of ``then``. It is
     None where all rows stand in that order.
     """
@@ -122,7 +122,9 @@ def append(first: Sequences, then: Sequences) -> tuple[Sequences, Ints | None]:
     if codes is None or keys is None or (keys.num_rows == 1 and len(pos)):  # one key: its rows stand in place
         return Sequences(keys, bounds, rows, pos, then.order), None
     picks = interleave(codes, runs, bounds[:-1].copy(), len(pos))
-    there = np.flatnonzero(np.diff(bounds))
+    is_there = np.diff(bounds) > 0
+    is_there[codes[len(first.bounds) - 1 :]] = True
+    there = np.flatnonzero(is_there)
     keys, bounds = keys.take(pa.array(there)), np.append(bounds[there], bounds[-1])
     return Sequences(keys, bounds, take_rows(rows, picks), pos[picks], then.order), picks
 

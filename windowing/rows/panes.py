@@ -99,7 +99,7 @@ def rejects_from(rows: pa.RecordBatch) -> ScanRejects:
 _REASONS = (
     "count", "delta", "gap", "time", "punct", "trigger", "watermark", "late", "batch", "expiry", "evicted", "end",
 )  # fmt: skip
-CLOSED_BY: tuple[str, ...] = tuple(dict.fromkeys([*_REASONS, *(rule.reason for rule in POLICIES.values())]))
+CLOSED_BY: tuple[str, ...] = tuple(dict.fromkeys([*_REASONS, *(rule.reason for rule in POLICIES.values()), "table"]))
 """Close reasons, also those of tumbling policies (semantics section 1); `Panes.closed_by` holds indices into this."""
 
 TIMING: tuple[str, ...] = ("on_time", "late")
@@ -158,6 +158,7 @@ class Panes:
     ``outputs``: timing of event-time panes; None for other kinds.
     ``rejects``: rows in no pane that the window rejects, all of this run; None: none.
     ``continued``: the earlier rows of the first pane, for which its first row stands; None: it has none.
+    ``source``: int64 (P,), the row of the table of windows that each pane is; None where windows are of no table.
     """
 
     key: Ints
@@ -172,6 +173,7 @@ class Panes:
     outputs: Outputs | None = None
     rejects: ScanRejects | None = None
     continued: ContinuedWindow | None = None
+    source: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.key)
@@ -202,4 +204,5 @@ class Panes:
             at=when,
             outputs=self.outputs and Outputs(self.outputs.timing[at], self.outputs.index[at]),
             continued=self.continued if has_first else None,
+            source=None if self.source is None else self.source[at],
         )

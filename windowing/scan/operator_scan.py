@@ -84,11 +84,11 @@ class ScanResult:
 def already_emitted(kind: WindowKind, panes: Panes, context: WindowContext, sequences: Sequences) -> Mask:
     """Return which panes an earlier run emitted, bool (P,).
 
-    Those are panes caused by restored rows, by earlier signals, or by ticks up to the clock of that run. Empty tumbling
-    windows come out with the next row of their key, so they are new.
+    Those are panes caused by restored rows, by earlier signals, or by ticks up to the clock of that run. Empty windows
+    come out with the next row of their key, so they are new.
     """
     caused = caused_before(kind, panes.cause, panes.at, context, sequences)
-    return caused if kind.needs.overlaps else caused & (sizes(panes.membership) > 0)
+    return caused & (sizes(panes.membership) > 0) if "empty" in kind.needs.options else caused
 
 
 def with_previous_pane(panes: Panes, last: Mask, sequences: Sequences) -> Panes:

@@ -25,6 +25,7 @@ class Registers:
     ``watermark``: the watermark, as a reading; None: no row yet, or no event time.
     ``position``: one row with the largest order values; None: no row yet, or no order column.
     ``advances``: the watermark advances that panes to come may still need; None: no row yet, or no event time.
+    ``windows``: what is known of the windows of a table (`known_windows`); None: no run yet, or windows of no table.
     """
 
     rows: int = 0
@@ -32,6 +33,7 @@ class Registers:
     watermark: ClockValue | None = None
     position: pa.Table | None = None
     advances: Watermarks | None = None
+    windows: pa.Table | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,9 @@ def register_rows(schema: pa.Schema, job: str | None, registers: Registers) -> p
     if registers.advances is not None:
         held = combined_struct(advance_table(registers.advances))
         values["advances"] = pa.ListArray.from_arrays(pa.array([0, len(held)], pa.int32()), held)
+    if registers.windows is not None:
+        held = combined_struct(registers.windows)
+        values["windows"] = pa.ListArray.from_arrays(pa.array([0, len(held)], pa.int32()), held)
     return conform(
         {PART: pa.array([NO_KEY]), REGISTERS: pa.StructArray.from_arrays([*values.values()], [*values])}, schema, 1
     )
@@ -187,7 +190,10 @@ def registers_of(table: pa.Table) -> Registers:
     if not len(found) or found.null_count:
         raise no_registers()
     told = dict(zip((field.name for field in found.type), found.flatten(), strict=True))
-    lists = told["advances"].drop_null() if "advances" in told else pa.array([], pa.list_(pa.null()))
+    lists, windows = (
+        told[name].drop_null() if name in told else pa.array([], pa.list_(pa.null()))
+        for name in ("advances", "windows")
+    )
     positions = told["position"].drop_null() if "position" in told else ()
     return Registers(
         pc.sum(told["rows"]).as_py() or 0,
@@ -195,6 +201,7 @@ def registers_of(table: pa.Table) -> Registers:
         pc.max(told["watermark"]).as_py(),
         last_in_order(pa.Table.from_struct_array(positions)) if len(positions) else None,
         advances_of(pa.table(pa.RecordBatch.from_struct_array(lists.flatten()))) if len(lists) else None,
+        pa.table(pa.RecordBatch.from_struct_array(windows[:1].flatten())) if len(windows) else None,
     )
 
 

@@ -14,7 +14,9 @@ import pyarrow as pa
 
 from ..columns.arrays import ClockValue, Ints, Mask, combined, latest_clock
 from ..columns.sort_keys import sort_keys
+from ..enrichment.window_table import in_force, known_windows
 from ..errors import DataError
+from ..kinds.table import with_table_keys
 from ..language.options import AtEnd
 from ..planning.plan import Plan
 from ..rows.sequence import Sequences, order_of, places_among, take_rows
@@ -173,6 +175,9 @@ class BatchScan:
 
     def _scan(self, table: pa.Table, pos: Ints, at_end: AtEnd, clock: ClockValue | None = None) -> Iterator[pa.Table]:
         plan = replace(self.plan, options=replace(self.plan.options, at_end=at_end))
+        if plan.windows is not None:
+            before = self.carry.registers
+            plan = replace(plan, windows=in_force(plan.windows, before.windows, before.clock))
         rejects = RowRejects(self.rejected, self.result if self.rejected == "column" else None)
         plan, table = rejects.numbered(plan, table)
         state = rejects.numbered_state(plan, self.carry.state)
@@ -183,6 +188,8 @@ class BatchScan:
         if self.ties is not None and self.ties.arrival is None:
             numbered, self.numbers = self.numbers.number(new.sequences)
             new = replace(new, sequences=numbered)
+        if plan.windows is not None:
+            new = replace(new, sequences=with_table_keys(plan.windows, new.sequences))
         end = End(
             latest_clock([batch.after.clock, clock]),
             clock,
@@ -199,5 +206,7 @@ class BatchScan:
             rejects.add_scanned(going.sequences, scanned.rejects)
         yield from rejects.result(table, self.schema if self.shown is None else self.shown)
         position = None if self.is_sorted else batch.after.position
+        windows = None if plan.windows is None else known_windows(plan.windows, carry.registers.clock)
         registers = replace(carry.registers, rows=batch.after.rows, watermark=batch.after.watermark, position=position)
+        registers = replace(registers, windows=windows)
         self.carry = replace(carry, registers=registers)

@@ -226,6 +226,8 @@ def _register_type(plan: Plan) -> pa.DataType:
     if event_time is not None:
         sort = [types.field(name) for name in plan.sort]
         fields.append(pa.field("advances", pa.list_(pa.struct([*sort, (POS, pa.int64()), (LEVEL, pa.int64())]))))
+    if plan.windows is not None:
+        fields.append(pa.field("windows", pa.list_(pa.struct(list(plan.windows.schema)))))
     return pa.struct(fields)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, Union, get_args, get
 Kind: TypeAlias = Literal[
     "calls", "character", "distinct", "duration", "enrichments", "expectations", "expression", "lets", "names",
     "number", "origin", "partitions", "path", "settings", "size", "stage_name", "switch", "text", "types",
-    "window", "word",
+    "window", "windows", "word",
 ]  # fmt: skip
 """How a text becomes the value of an option. A flag, a job file and the library each have a table of these."""
 

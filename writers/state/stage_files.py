@@ -242,10 +242,11 @@ def same_tables(former: ParquetStateFiles, now: ParquetStateFiles, deciding: Dec
 def _tables_of(files: ParquetStateFiles) -> dict[str, pa.Table | None]:
     """Return the window state of a stage by name, one table for all tasks; None for one without rows or without a file.
 
-    These are its ``rows``, ``keys``, ``position`` and ``advances``, and the last rows of enrich tables by their files.
+    These are its ``rows``, ``keys``, ``position``, ``advances`` and ``windows``, and the last rows of enrich tables by
+    their files.
     """
     found = {part.name: files.read_part(part) for part in files.tables(_ENRICH)}
-    found |= {name: files.read_table(name) for name in ("position", "advances")}
+    found |= {name: files.read_table(name) for name in ("position", "advances", "windows")}
     return found | {"rows": _read_all(files, "rows"), "keys": _read_all(files, "keys")}
 
 

@@ -70,9 +70,9 @@ def test_a_call_without_options_has_their_declared_values() -> None:
     assert as_options({"state": "new"}) == Options(at_end="hold")
 
 
-def test_arguments_of_the_library_are_the_options_of_a_window_and_five_more() -> None:
-    of_options = {each.attribute for each in WINDOW_OPTIONS}
-    assert set(WindowArguments.__annotations__) == of_options | {"key", "aggregates", "clock", "since", "plain"}
+def test_arguments_of_the_library_are_the_options_of_a_window_and_six_more() -> None:
+    others = {"key", "aggregates", "clock", "since", "plain", "windows"}
+    assert set(WindowArguments.__annotations__) == {each.attribute for each in WINDOW_OPTIONS} | others
 
 
 @pytest.mark.parametrize("way", [aggregate, aggregate_stream, draw, windows], ids=lambda way: way.__name__)

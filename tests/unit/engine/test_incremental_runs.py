@@ -13,7 +13,7 @@ from support.in_memory_engine import MemorySource, run_in_memory
 from support.incremental_runs import IncrementalRuns
 from support.strategies import examples
 from support.table_equality import difference, same
-from support.window_cases import MORE, WINDOWS, WindowCase
+from support.window_cases import MORE, WINDOWS, WindowCase, plan_of_case
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan, stream_of
@@ -42,9 +42,7 @@ def test_incremental_runs_of_a_chain_give_the_result_of_one_run(
     keyed_again &= keyed
     table = table.sort_by("t") if order_by == T else table
     calls = [parse_aggregate(text) for text in ("count()", "sum(a)", "top=max(a)")]
-    one = make_plan(
-        parse_window(window), table.schema, ["k"] if keyed else [], order_by, calls, Options(**options, at_end="flush")
-    )
+    one = plan_of_case(window, table.schema, ["k"] if keyed else [], order_by, calls, options | {"at_end": "flush"})
     again = [parse_aggregate(text) for text in ("count()", "sum(count)", "all=collect(top)")]
     two = make_plan(
         parse_window(second), one.schema, ["k"] if keyed_again else [], None, again, Options(), stream_of(one)

@@ -16,12 +16,11 @@ from support.in_memory_engine import MemorySource, run_in_memory
 from support.incremental_runs import IncrementalRuns, check_cuts, check_runs, in_emission_order
 from support.strategies import examples
 from support.table_equality import difference, same
-from support.window_cases import MORE, WINDOWS, WindowCase
+from support.window_cases import MORE, WINDOWS, WindowCase, plan_of_case
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.expressions.syntax import parse_expression
-from wincli.windowing.language.options import Options
-from wincli.windowing.language.parser import parse_aggregate, parse_let, parse_window
-from wincli.windowing.planning.plan import Plan, make_plan
+from wincli.windowing.language.parser import parse_aggregate, parse_let
+from wincli.windowing.planning.plan import Plan
 
 LET = ("b=a + 1", "d=a - lag(a)", "e=d - lag(d, 2)", "g=b - lag(b * 2)")
 LAGS = [
@@ -73,7 +72,7 @@ FAILING_ALONE = st.sampled_from([(case, case[0]) for case in OWN])
 def plan_of(table: pa.Table, case: WindowCase, key: list[str], texts: list[str], **options: Any) -> Plan:
     window, order_by, own = case
     calls = [parse_aggregate(text) for text in texts]
-    return make_plan(parse_window(window), table.schema, key, order_by, calls, Options(**own, **options))
+    return plan_of_case(window, table.schema, key, order_by, calls, own | options)
 
 
 def with_columns(table: pa.Table, case: WindowCase, key: list[str], out: set[int]) -> pa.Table:

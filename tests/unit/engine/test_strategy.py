@@ -19,15 +19,13 @@ from support.in_memory_engine import STRICT, MemorySink, MemorySource
 from support.in_process import wincli_here
 from support.strategies import examples
 from support.table_equality import difference, same
-from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
+from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options, plan_of_case
 from wincli.windowing.engine import strategy as sampling
 from wincli.windowing.engine.run import Outcome, run_window
 from wincli.windowing.engine.strategy import Strategy, choose_strategy, take_sample
 from wincli.windowing.engine.task import Sizes, TaskContext
-from wincli.windowing.language.options import Options
-from wincli.windowing.language.parser import parse_aggregate, parse_window
+from wincli.windowing.language.parser import parse_aggregate
 from wincli.windowing.local_executor import LocalExecutor
-from wincli.windowing.planning.plan import make_plan
 
 EXECUTORS = st.builds(
     LocalExecutor, st.integers(1, 4), is_one_machine=st.booleans(), pickles=st.just(True), seed=st.integers(0, 9)
@@ -47,7 +45,7 @@ def work_of(
     **options: Any,
 ) -> TaskContext:
     parsed = None if calls is None else [parse_aggregate(text) for text in calls]
-    plan = make_plan(parse_window(window), source.schema, key, order_by, parsed, Options(**options))
+    plan = plan_of_case(window, source.schema, key, order_by, parsed, options)
     return TaskContext(plan, source, MemorySink(), "none")
 
 

@@ -22,13 +22,24 @@ from support.keeping_operators import ASKING, KEEPER
 from support.strategies import examples
 from support.stream_cases import options_of
 from support.table_equality import difference, in_order, same
-from support.window_cases import AGGREGATES, AMOUNTS, ARRIVAL, MERGING, MORE, WINDOWS, T, WindowCase, overlaps
+from support.window_cases import (
+    AGGREGATES,
+    AMOUNTS,
+    ARRIVAL,
+    MERGING,
+    MORE,
+    WINDOWS,
+    T,
+    WindowCase,
+    overlaps,
+    plan_of_case,
+)
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.distinct import parse_distinct
 from wincli.windowing.language.options import Options
-from wincli.windowing.language.parser import parse_aggregate, parse_let, parse_window
+from wincli.windowing.language.parser import parse_aggregate, parse_let
 from wincli.windowing.language.spec import Batched
-from wincli.windowing.planning.plan import Plan, make_plan
+from wincli.windowing.planning.plan import Plan
 from wincli.windowing.scan.segment_scan import can_be_cut
 
 CASES = st.sampled_from([*WINDOWS, *MORE, *AMOUNTS])
@@ -211,7 +222,8 @@ def plan_of(table: pa.Table, window: str, options: dict[str, Any]) -> Plan:
     known |= {"distinct": parse_distinct(known["distinct"])} if "distinct" in known else {}
     known |= {"let": tuple(map(parse_let, known.get("let", ())))}
     calls = None if options.get("aggregates") is None else [parse_aggregate(text) for text in options["aggregates"]]
-    return make_plan(parse_window(window), table.schema, options["key"], options["order_by"], calls, Options(**known))
+    known |= {"windows": options.get("windows", {})}
+    return plan_of_case(window, table.schema, options["key"], options["order_by"], calls, known)
 
 
 @examples(200)

@@ -17,7 +17,18 @@ from support.event_logs import logs, sliced
 from support.in_memory_engine import STRICT, InOrder, MemorySink, MemorySource, in_one_pass, run_in_memory
 from support.strategies import examples
 from support.table_equality import difference, same
-from support.window_cases import AGGREGATES, AMOUNTS, ARRIVAL, MERGING, MORE, WINDOWS, T, WindowCase, overlaps
+from support.window_cases import (
+    AGGREGATES,
+    AMOUNTS,
+    ARRIVAL,
+    MERGING,
+    MORE,
+    WINDOWS,
+    T,
+    WindowCase,
+    overlaps,
+    plan_of_case,
+)
 from wincli.windowing.engine.task import Chunk, TaskContext
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
@@ -34,7 +45,7 @@ def planned(
     calls: Sequence[str] = AGGREGATES,
 ) -> Plan:
     parsed = [parse_aggregate(text) for text in calls]
-    return make_plan(parse_window(window), table.schema, key, order_by, parsed, Options(**options))
+    return plan_of_case(window, table.schema, key, order_by, parsed, options)
 
 
 def test_a_pane_that_was_none_before_drops_no_row() -> None:
@@ -84,7 +95,7 @@ def test_every_kind_of_window_is_cut_into_segments(case: WindowCase) -> None:
     """Else the law of `test_any_cut` would say nothing."""
     window, order_by, options = case
     key = [] if options.get("empty") == "mark" else ["k"]
-    plan = make_plan(parse_window(window), TWELVE.schema, key, order_by, None, Options(**options))
+    plan = plan_of_case(window, TWELVE.schema, key, order_by, None, options)
     cuts = sliced(plan, TWELVE, 3)
     assert (cuts is None) == (any(words in window for words in WHOLE) or options.get("empty") == "mark")
     assert cuts is None or cuts.inside.tolist() == [True] * 3
