@@ -137,7 +137,8 @@ class JobKeys:
     file_order: Literal["name", "mtime"] = option("name", "How arrival orders the files.", "Input", decides_result=True)
     enrich: tuple[str, ...] = option(
         (),
-        "Columns of another log or table (repeatable): a lookup by key, or with asof the newest row at or before.",
+        "Columns of another log or table (repeatable): a lookup by key, or with asof the newest row at or before, "
+        "with asof forward the first at or after, with asof nearest the nearer one.",
         "Input",
         "enrichments",
         key_help="Columns of other tables, such as price=prices/ on symbol asof ts; as a mapping: name to rest.",

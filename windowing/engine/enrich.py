@@ -227,7 +227,7 @@ def _receive(work: _Pass, partition: int, pairs: Iterator[tuple[int, BlockRef]])
     for data, side, index in blocks:
         if side == "input" and _match(work, table, _table(data), _name(work.token, partition, index)):
             yield partition, index
-    if work.files is not None and work.bound.order is not None:
+    if work.files is not None:
         name = f"{state_name(work.bound.enrichment.name)}{partition:05d}"
         yield work.files.write_table(name, last_rows(table, rows.select(schema.names)))
     release(refs)
@@ -292,15 +292,15 @@ def load_tables(
 
     ``sink``: keeps what tasks share until `Sink.drop_scratch`. ``executor``: used only for a table of more than
     `SMALL_TABLE` bytes. ``slice_bytes``: bound on the bytes of a table that one task gets. Returns the source with
-    columns that can be read, and what its tables have left in a state; only as-of tables leave rows. Raises as
-    `table_of` and the readers of rows do.
+    columns that can be read, and what its tables have left in a state; only as-of tables that look back leave rows.
+    Raises as `table_of` and the readers of rows do.
     """
     loaded, parts = without_enrichments(source), list[Part]()
     for one in enrichments_of(source):
         bound, table = one.bound, one.table
         name = state_name(bound.enrichment.name)
-        before = state.before if state is not None and bound.order is not None else None
-        files = state.files if state is not None and bound.order is not None else None
+        before = state.before if state is not None and bound.is_carried else None
+        files = state.files if state is not None and bound.is_carried else None
         seen = before.tables(name) if before is not None else ()
         width = row_width(table.schema, table.splits, bound.right)
         nbytes = width * sum(split.rows for split in table.splits) + width * sum(part.rows for part in seen)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from ..columns.arrays import INT64_DIGITS, is_measurable, is_number, scale_of
 from ..columns.sort_keys import is_sortable
 from ..errors import ConfigError, did_you_mean
-from ..language.enrichment import Enrichment, Pair
+from ..language.enrichment import DIRECTIONS, Enrichment, Pair
 from ..language.tokens import Duration, decimal_text
 from ..support.column_types import UNITS
 
@@ -76,7 +76,7 @@ class BoundEnrichment:
     ``keys``: the columns that must be equal.
     ``order``: the order of an as-of enrichment; None for a plain lookup.
     ``within``: the largest distance of a match, inclusive, in ticks of the order's type (int) or as a float; None: any.
-    ``strict``: whether a match is before the row.
+    ``strict``: whether a match is not at the row's own order.
     ``taken``: the columns to take, by their names on the right.
     ``fields``: the columns as the rows get them, in the same order.
     """
@@ -92,6 +92,16 @@ class BoundEnrichment:
     @property
     def who(self) -> str:
         return f"--enrich {self.enrichment.name}"
+
+    @property
+    def direction(self) -> str:
+        """One of `DIRECTIONS`; of a lookup it means nothing."""
+        return self.enrichment.asof.direction if self.enrichment.asof is not None else DIRECTIONS[0]
+
+    @property
+    def is_carried(self) -> bool:
+        """Whether the last row of each key goes on in a state: what comes later looks at nothing before it."""
+        return self.order is not None and self.direction == DIRECTIONS[0]
 
     @property
     def compared(self) -> tuple[ComparedPair, ...]:

@@ -15,7 +15,7 @@ from ..columns.sort_keys import as_values, sort_keys
 from ..columns.text_sort import offsets_and_bytes
 from ..support.jit import kernel
 
-# Compiled loops of enrichment: a hash table of 64 bit words, and the search of the newest row at or before another.
+# Compiled loops of enrichment: a hash table of 64 bit words, and the search of the rows next to another.
 
 
 Slots = npt.NDArray[np.int32]
@@ -66,12 +66,14 @@ def _is_before(order: float, value: float, strict: bool) -> bool:
 
 
 @kernel
-def newest_before(codes: Ints, at: Measures, starts: Ints, order: Measures, strict: bool) -> Ints:
+def neighbours(codes: Ints, at: Measures, starts: Ints, order: Measures, strict: bool, is_after: bool) -> Ints:
     """Return, for each row, the last row of its code whose order is at most ``at`` (``strict``: less): int64 (n,).
 
-    ``codes``: int64 (n,), -1 for a key that is none. ``starts``: int64 (codes + 1,), where the ascending ``order`` of
-    each code begins. The result is -1 where there is no such row, and where ``at`` is NaN.
+    ``is_after``: the first row whose order is at least ``at`` (``strict``: more) instead. ``codes``: int64 (n,), -1 for
+    a key that is none. ``starts``: int64 (codes + 1,), where the ascending ``order`` of each code begins. The result is
+    -1 where there is no such row, and where ``at`` is NaN.
     """
+    is_strict = strict != is_after  # what is before the place that is searched for
     out = np.full(len(codes), -1, np.int64)
     near = starts[:-1].copy()
     # Logs ascend in time, so each search begins where the last one of its key ended, and doubles its steps: it costs as
@@ -84,24 +86,27 @@ def newest_before(codes: Ints, at: Measures, starts: Ints, order: Measures, stri
         lo, hi, step = near[code], near[code], 1
         # Invariant: no row after hi - 1 is before the value once the steps upwards end, and all rows before lo are once
         # those downwards end.
-        if hi < end and _is_before(order[hi], value, strict):
-            while hi < end and _is_before(order[hi], value, strict):
+        if hi < end and _is_before(order[hi], value, is_strict):
+            while hi < end and _is_before(order[hi], value, is_strict):
                 lo = hi + 1
                 hi = min(end, lo + step)
                 step *= 2
         else:
-            while lo > first and not _is_before(order[lo - 1], value, strict):
+            while lo > first and not _is_before(order[lo - 1], value, is_strict):
                 hi = lo - 1
                 lo = max(first, hi - step)
                 step *= 2
         while lo < hi:
             middle = (lo + hi) >> 1
-            if _is_before(order[middle], value, strict):
+            if _is_before(order[middle], value, is_strict):
                 lo = middle + 1
             else:
                 hi = middle
         near[code] = lo
-        if lo > first:
+        if is_after:
+            if lo < end and not np.isnan(value):
+                out[i] = lo
+        elif lo > first:
             out[i] = lo - 1
     return out
 

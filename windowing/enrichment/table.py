@@ -18,7 +18,7 @@ from ..errors import DataError, InputError
 from ..ports import Sink, Source, Split
 from ..rows.sequence import arrange, bounds_of
 from .binding import BoundEnrichment, ComparedPair
-from .key_index import KeyIndex, Words, index_keys, is_key, newest_before
+from .key_index import KeyIndex, Words, index_keys, is_key, neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,12 @@ class EnrichTable:
         if column.null_count:
             codes[column.is_null().to_numpy(zero_copy_only=False)] = -1
         at = order_values(column)
-        found = newest_before(codes, at, self.starts, self.order, self.bound.strict)
+        sides = [
+            neighbours(codes, at, self.starts, self.order, self.bound.strict, is_after)
+            for is_after, without in ((False, "forward"), (True, "backward"))
+            if self.bound.direction != without
+        ]
+        found = sides[0] if len(sides) == 1 else _nearer(*sides, at, self.order)
         if self.bound.within is not None:
             found[_is_too_far(found, at, self.order, self.bound.within)] = -1
         return found
@@ -135,15 +140,32 @@ def order_values(column: pa.Array) -> Measures:
     return values
 
 
+def _nearer(before: Ints, after: Ints, at: Measures, order: Measures) -> Ints:
+    """Return the nearer one of two matches of each row, the one before of equally far ones, int64 (n,)."""
+    if not len(order):
+        return before
+    is_after = _distances(after, at, order) < _distances(before, at, order)
+    return np.where((before < 0) | ((after >= 0) & is_after), after, before)
+
+
 def _is_too_far(found: Ints, at: Measures, order: Measures, within: int | float) -> Mask:
     """Return which matches are further away than the tolerance, bool (n,); arbitrary where there is no match."""
     if not len(order):
         return np.zeros(len(found), np.bool_)
+    return np.asarray(
+        _distances(found, at, order) > (within if order.dtype.kind == "f" else np.uint64(within)), np.bool_
+    )
+
+
+def _distances(found: Ints, at: Measures, order: Measures) -> npt.NDArray[Any]:
+    """Return how far each match is from its row, float64 or uint64 (n,); arbitrary where there is no match."""
+    there = order[found]
     if order.dtype.kind == "f":
         with np.errstate(invalid="ignore"):  # an infinite time less itself
-            return np.asarray(at - order[found] > within, np.bool_)
-    # As unsigned numbers: the distance of two int64 may need 64 bits, and a match is never after its row.
-    return np.asarray(at.view(np.uint64) - order[found].view(np.uint64) > np.uint64(within), np.bool_)
+            return np.abs(at - there)
+    # As unsigned numbers: the distance of two int64 may need 64 bits.
+    near, far = np.minimum(at, there).view(np.uint64), np.maximum(at, there).view(np.uint64)
+    return np.asarray(far - near)
 
 
 def taken_by(column: pa.Array, found: Ints) -> pa.Array:

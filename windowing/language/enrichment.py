@@ -12,7 +12,15 @@ from ..errors import Span, SpecError
 from ..expressions.tokens import quoted
 from .tokens import Cursor, column_text, decimal_text
 
-FORM: Final = "write it as NAME=PATH on KEY[=KEY2],.. [asof ORDER[=ORDER2] [within D] [strict]] [take COL [as NAME],..]"
+FORM: Final = (
+    "write it as NAME=PATH on KEY[=KEY2],.. [asof [forward|nearest] ORDER[=ORDER2] [within D] [strict]] "
+    "[take COL [as NAME],..]"
+)
+
+DIRECTIONS: Final = ("backward", "forward", "nearest")
+"""Which row an as-of takes: the newest at or before, the first at or after, or the nearer of both."""
+
+_BEHIND_ORDER: Final = ("within", "strict", "take")
 
 WINDOWS_FORM: Final = "write it as NAME=PATH [on KEY[=KEY2],..] from START to END [take COL [as NAME],..]"
 
@@ -43,16 +51,23 @@ class AsOf:
 
     ``order``: the order columns.
     ``within``: the largest distance of a match, inclusive, in seconds or units of a number; None: any.
-    ``strict``: whether a match is before the row, and not at the same order value.
+    ``strict``: whether a match is before or after the row, and not at the same order value.
+    ``direction``: one of `DIRECTIONS`.
     """
 
     order: Pair
     within: Fraction | None = None
     strict: bool = False
+    direction: str = DIRECTIONS[0]
 
     def __str__(self) -> str:
         within = "" if self.within is None else f" within {decimal_text(self.within)}"
-        return f"asof {self.order}{within}{' strict' if self.strict else ''}"
+        order, left = str(self.order), self.order.left
+        if self.direction != DIRECTIONS[0]:
+            if left.lower() in _BEHIND_ORDER:  # bare it would make the direction a column
+                order = quoted(left, '"') + order[len(left) :]
+            order = f"{self.direction} {order}"
+        return f"asof {order}{within}{' strict' if self.strict else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +155,7 @@ def _path_text(path: str, bare: re.Pattern[str]) -> str:
 
 
 def parse_enrichment(text: str) -> Enrichment:
-    """Parse ``NAME=PATH on KEY[=KEY2],.. [asof ORDER[=ORDER2] [within D] [strict]] [take COL [as NAME],..]``.
+    """Parse an enrichment, written as `FORM` says. ``backward`` may be said, too.
 
     A path that holds the word ``on`` is written in quotes. Raises `SpecError` with the span at fault.
     """
@@ -151,9 +166,10 @@ def parse_enrichment(text: str) -> Enrichment:
     keys = cursor.series(_pair)
     asof = None
     if cursor.skip("asof"):
+        direction = _direction(cursor)
         order = _pair(cursor)
         within = cursor.duration(cursor.take(), "write it as within 5m", zero=True) if cursor.skip("within") else None
-        asof = AsOf(order, within, cursor.skip("strict"))
+        asof = AsOf(order, within, cursor.skip("strict"), direction)
     return Enrichment(name, path, keys, asof, _take(cursor, keys, FORM))
 
 
@@ -204,6 +220,16 @@ def _head(text: str, form: re.Pattern[str], who: str, do: str) -> tuple[str, str
     if path[0] in "'\"":
         path = path[1:-1].replace(path[0] * 2, path[0]) if len(path) > 1 and path[-1] == path[0] else path
     return found["name"], path, found.end()
+
+
+def _direction(cursor: Cursor) -> str:
+    """Read a direction: a word of them with a column behind it, for alone it is a column itself."""
+    word, behind = cursor.keyword(), cursor.peek(1)
+    is_column = behind.kind in ("word", "quoted") and cursor.keyword(1) not in _BEHIND_ORDER
+    if word not in DIRECTIONS or not is_column:
+        return DIRECTIONS[0]
+    cursor.take()
+    return word
 
 
 def _pair(cursor: Cursor) -> Pair:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import json
 import random
 from pathlib import Path
@@ -73,6 +74,31 @@ def test_runs_on_a_state_with_a_path_each_carry_the_last_row_of_each_key(tmp_pat
     strict = ("--state", "st", "--enrich", "p=p2.csv on k asof ts strict take v", "t3.csv", "out3")
     ran = done(tmp_path, "run", *ROWS, *strict, code=2)
     assert "its enrich is p on k asof ts take v, not p on k asof ts strict take v" in ran.err
+
+
+@pytest.mark.parametrize("small", [enrich.SMALL_TABLE, -1], ids=["broadcast", "exchange"])
+@pytest.mark.parametrize("direction", ["forward", "nearest"])
+def test_what_looks_ahead_carries_nothing_and_units_over_one_table_are_one_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, direction: str, small: int
+) -> None:
+    """A night looks at its own PATH alone: with a table that is whole, nights are one run, also with a late row."""
+    monkeypatch.setattr(enrich, "SMALL_TABLE", small)
+    trades, prices = day_logs(tmp_path, 3)
+    late = {"ts": f"{day(1)}T05:30:00", "symbol": "a", "items": 1}
+    with (tmp_path / "trades" / f"dt={day(3)}" / "a.csv").open("a") as file:
+        file.write(f"{late['ts']},a,1\n")
+    text = f"p=prices on symbol asof {direction} ts within 12h take bid"
+    redo = (*ROWS, "--enrich", text, "--state", "st", "--late", "redo")
+    for n in (1, 2, 3):
+        done(tmp_path, "run", *redo, f"trades/dt={day(n)}", f"out{n}")
+    found = {row for n in (1, 2, 3) for row in values(tmp_path / f"out{n}", "ts", "symbol", "items", "p_bid")}
+    rows = [*trades, late]
+    as_times = [[{**row, "ts": dt.datetime.fromisoformat(row["ts"])} for row in log] for log in (rows, prices)]
+    expected = matches(*as_times, [("symbol", "symbol")], ("ts", "ts"), dt.timedelta(hours=12), direction=direction)
+    bids = ["" if at is None else str(prices[at]["bid"]) for at in expected]
+    told = {(row["ts"], row["symbol"], str(row["items"]), bid) for row, bid in zip(rows, bids, strict=True)}
+    assert {(ts.replace(" ", "T").removesuffix(".000000"), *rest) for ts, *rest in found} == told
+    assert not any("table-p-" in file.name for file in (tmp_path / "st").rglob("*"))
 
 
 def test_late_rows_get_what_the_table_of_their_unit_has(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from wincli.windowing.engine.enrich import TableState, load_tables
 from wincli.windowing.enrichment.binding import bind_enrichment
 from wincli.windowing.enrichment.step import Enrich
 from wincli.windowing.errors import DataError
-from wincli.windowing.language.enrichment import parse_enrichment
+from wincli.windowing.language.enrichment import DIRECTIONS, parse_enrichment
 from wincli.windowing.local_executor import LocalExecutor
 
 EPOCH = dt.datetime(2026, 11, 1)
@@ -111,11 +111,13 @@ def seconds(amount: Any, order: str) -> Any:
 
 
 @given(st.data(), st.sampled_from(sorted(KEYS)), st.sampled_from(sorted(ORDERS)))
-def test_as_of_gives_the_newest_row_at_or_before(data: st.DataObject, key: str, order: str) -> None:
+def test_as_of_gives_the_row_next_to_it_in_its_direction(data: st.DataObject, key: str, order: str) -> None:
     left, right = data.draw(tables(key, order)), data.draw(tables(key, order))
     strict, bounded, both = data.draw(st.booleans()), data.draw(st.booleans()), data.draw(st.booleans())
     _, _, within, amount = ORDERS[order]
-    text = f"p=x on {'k, j' if both else 'k'} asof t{f' within {within}' if bounded else ''}{' strict' * strict}"
+    direction = data.draw(st.sampled_from(DIRECTIONS))
+    keys, bound = "k, j" if both else "k", f" within {within}" * bounded + " strict" * strict
+    text = f"p=x on {keys} asof {direction} t{bound}"
     cuts, is_large = data.draw(st.lists(st.integers(0, 12), max_size=3)), data.draw(st.booleans())
     seed = data.draw(st.none() | st.integers(0, 9))
     source = enriched([text], left, [right], cuts, cuts, is_large=is_large, seed=seed)
@@ -128,6 +130,7 @@ def test_as_of_gives_the_newest_row_at_or_before(data: st.DataObject, key: str, 
         ("t", "t"),
         seconds(amount, order) if bounded else None,
         strict,
+        direction,
     )
     assert found["p_v"].to_pylist() == expected
     assert found["p_w"].to_pylist() == [None if place is None else f"w{place % 3}" for place in expected]
@@ -146,31 +149,33 @@ def test_lookup_gives_the_row_of_the_key(data: st.DataObject, key: str) -> None:
 def test_as_of_is_the_join_of_duckdb(data: st.DataObject, key: str, order: str) -> None:
     """DuckDB does not say which of several rows of one instant it takes, so these differ in their order."""
     left, right = data.draw(tables(key, order)), data.draw(tables(key, order))
-    strict = data.draw(st.booleans())
+    strict, direction = data.draw(st.booleans()), data.draw(st.sampled_from(["backward", "forward"]))
     right = pa.Table.from_pylist(
         list({(row["k"], row["t"]): row for row in right.to_pylist()}.values()), schema=right.schema
     )
-    found = read_all(broadcast(f"p=x on k asof t{' strict' * strict}", left, right))
+    found = read_all(broadcast(f"p=x on k asof {direction} t{' strict' * strict}", left, right))
     with duckdb.connect() as db:
         db.register("l", left)
         db.register("r", right)
-        sign = ">" if strict else ">="
+        sign = (">" if direction == "backward" else "<") + "=" * (not strict)
         query = f"select l.v, r.v from l asof left join r on l.k = r.k and l.t {sign} r.t order by l.v"
         assert list(zip(found["v"].to_pylist(), found["p_v"].to_pylist(), strict=True)) == db.execute(query).fetchall()
 
 
-@given(st.data(), st.sampled_from(["int", "us"]), st.booleans())
-def test_as_of_within_a_tolerance_is_the_join_of_polars(data: st.DataObject, order: str, strict: bool) -> None:
+@given(st.data(), st.sampled_from(["int", "us"]), st.booleans(), st.sampled_from(["backward", "forward"]))
+def test_as_of_within_a_tolerance_is_the_join_of_polars(
+    data: st.DataObject, order: str, strict: bool, direction: Any
+) -> None:
     left, right = (data.draw(tables("text", order)).drop_columns(["j", "w"]) for _ in range(2))
     left, right = (table.filter(table["t"].is_valid()).sort_by("t") for table in (left, right))
     right = right.filter(right["k"].is_valid())
     _, _, within, amount = ORDERS[order]
-    found = read_all(broadcast(f"p=x on k asof t within {within}{' strict' * strict}", left, right))
+    found = read_all(broadcast(f"p=x on k asof {direction} t within {within}{' strict' * strict}", left, right))
     joined = pl.DataFrame(pl.from_arrow(left)).join_asof(
         pl.DataFrame(pl.from_arrow(right)),
         on="t",
         by="k",
-        strategy="backward",
+        strategy=direction,
         tolerance=seconds(amount, order),
         allow_exact_matches=not strict,
         check_sortedness=False,
@@ -210,12 +215,53 @@ def test_the_last_of_one_instant_counts_and_far_distances_do_not_wrap() -> None:
         assert found["p_v"].to_pylist() == [value]
 
 
+@pytest.mark.parametrize(
+    ("how", "pandas"),
+    [
+        ("asof t", ["a", "a", "d"]),
+        ("asof t strict", ["a", "a", "b"]),
+        ("asof t within 1", [None, None, "d"]),
+        ("asof forward t", ["b", "b", "c"]),
+        ("asof forward t strict", ["b", "b", None]),
+        ("asof forward t within 1", [None, None, "c"]),
+        ("asof nearest t", ["a", "a", "d"]),
+        ("asof nearest t strict", ["a", "a", "b"]),
+        ("asof nearest t within 1", [None, None, "d"]),
+    ],
+)
+@pytest.mark.parametrize("is_large", [False, True])
+def test_directions_as_pandas_has_them_drawn(how: str, pandas: list[str | None], is_large: bool) -> None:
+    """Answers of ``merge_asof`` of pandas 3.1.1: of two equally near rows the one before; of Polars the one after.
+
+    left         5 5     8
+    right    3       7   8 8
+             a       b   c d
+    """
+    left = pa.table({"k": [1] * 3, "t": [5, 5, 8]})
+    right = pa.table({"k": [1] * 4, "t": [3, 7, 8, 8], "v": ["a", "b", "c", "d"]})
+    assert (
+        read_all(enriched([f"p=x on k {how}"], left, [right], [1], [2], is_large=is_large))["p_v"].to_pylist() == pandas
+    )
+
+
+def test_far_distances_of_both_directions_do_not_wrap() -> None:
+    end = 2**63
+    left = pa.table({"k": [1, 1, 2], "t": [0, -2, -end]})
+    right = pa.table({"k": [1, 1, 2], "t": [-end, end - 1, end - 1], "v": [0, 1, 2]})
+    assert read_all(broadcast("p=x on k asof nearest t", left, right))["p_v"].to_pylist() == [1, 0, 2]
+    assert read_all(broadcast("p=x on k asof nearest t within 5", left, right))["p_v"].to_pylist() == [None] * 3
+
+
 def test_a_long_log_in_any_order_of_time_finds_its_rows() -> None:
     size = 3_000
     right = pa.table({"k": ["a"] * size, "t": range(0, 2 * size, 2), "v": range(size)})
     times = [*range(2 * size), *range(2 * size, 0, -7), 5, 2 * size, 0, -1]
     found = read_all(broadcast("p=x on k asof t take v", pa.table({"k": ["a"] * len(times), "t": times}), right))
     assert found["p_v"].to_pylist() == [min(at // 2, size - 1) if at >= 0 else None for at in times]
+    left = pa.table({"k": ["a"] * len(times), "t": times})
+    found = read_all(broadcast("p=x on k asof forward t take v", left, right))
+    last = 2 * size - 2
+    assert found["p_v"].to_pylist() == [max(0, -(-at // 2)) if at <= last else None for at in times]
 
 
 LARGE = pytest.mark.parametrize("is_large", [False, True])
