@@ -7,6 +7,7 @@ A stream is rows, marks and ticks in one total order. `Tumbling` takes them one 
 which the first that fires ends the window (sections 2, 12 and 13):
 
     if a window is open and a policy ends it before the row: close it    (the first policy of the spec that does)
+    if a condition has an integer that does not fit, before or after it goes in: it is rejected
     if no window is open and an opener does not hold for the row: it is in no window
     if an amount that is taken from the row is NaN or negative: it is rejected
     if no window is open: open one
@@ -149,6 +150,18 @@ def is_distinct(new: Value, old: Value) -> bool:
     if new is None or old is None:
         return (new is None) != (old is None)
     return not (is_nan(new) and is_nan(old)) and bool(new != old)
+
+
+class TooFarError(Exception):
+    """An integer does not fit 64 bits."""
+
+
+class History(list[Row]):
+    """The rows of the window before. ``windows``: those of all windows before, oldest first."""
+
+    def __init__(self, rows: Rows = (), windows: Sequence[Rows] = ()) -> None:
+        super().__init__(rows)
+        self.windows = windows
 
 
 # --- policies -----------------------------------------------------------------------------------------------------
@@ -428,6 +441,11 @@ class Partitions:
         return [key for key in self.inserted if key not in staying]
 
 
+def first_that(policies: Sequence[Policy], fires: Callable[[Policy], bool]) -> list[Policy]:
+    """The first policy that fires: those behind it are not asked."""
+    return next(([policy] for policy in policies if fires(policy)), [])
+
+
 def too_many(eviction: Eviction, sizes: Sequence[int]) -> bool:
     kind, amount = eviction
     return (kind == "partitionCount" and len(sizes) > amount) or (kind == "tupleCount" and sum(sizes) > amount)
@@ -502,7 +520,7 @@ class Tumbling(Windows):
     partitions: Partitions = field(default_factory=Partitions)
     emit: bool = False
     open_rows: dict[Key, list[int]] = field(default_factory=dict)
-    window_before: dict[Key, Rows] = field(default_factory=dict)
+    window_before: dict[Key, History] = field(default_factory=dict)
     skipped: list[int] = field(default_factory=list)
     evicted: list[int] = field(default_factory=list)
     rejected: dict[int, str] = field(default_factory=dict)
@@ -516,8 +534,13 @@ class Tumbling(Windows):
         row, at = self.rows[pos], self.stamp(pos)
         key, now = self.key_of(pos), self.partitions.now(self.clock(pos))
         self.evict(self.partitions.aged(now), at, pos)
-        if key in self.open_rows:
-            self.flush_if([p for p in self.policies if p.before(self.rows_of(key), row, self.old(key))], key, at, pos)
+        try:
+            if key in self.open_rows:
+                rows = self.rows_of(key)
+                self.flush_if(first_that(self.policies, lambda p: p.before(rows, row, self.old(key))), key, at, pos)
+        except TooFarError:
+            self.rejected[pos] = "expression_error"
+            return
         if key not in self.open_rows and not all(policy.opens(row) for policy in self.policies):
             self.skipped.append(pos)
             return
@@ -525,11 +548,17 @@ class Tumbling(Windows):
         if reason is not None:
             self.rejected[pos] = reason
             return
+        rows = [*(self.rows_of(key) if key in self.open_rows else []), row]
+        try:
+            fired = first_that(self.policies, lambda p: p.after(rows, self.old(key)))
+        except TooFarError:
+            self.rejected[pos] = "expression_error"
+            return
         self.put_in(key, pos)
         self.partitions.insert(key, now)
         self.evict(self.partitions.excess(self.open_rows), at, pos)
         if key in self.open_rows:
-            self.flush_if([p for p in self.policies if p.after(self.rows_of(key), self.old(key))], key, at, pos)
+            self.flush_if(fired, key, at, pos)
 
     def put_in(self, key: Key, pos: int) -> None:
         self.open_rows.setdefault(key, []).append(pos)
@@ -593,7 +622,8 @@ class Tumbling(Windows):
             self.flush(key, fired[0].reason, at, pos)
 
     def flush(self, key: Key, reason: str, at: tuple[Value, ...] | None, pos: int | None) -> None:
-        self.window_before[key] = self.rows_of(key)
+        rows_now = self.rows_of(key)
+        self.window_before[key] = History(rows_now, [*self.old(key).windows, rows_now])
         rows = tuple(self.open_rows.pop(key))
         self.partitions.leave(key)
         start, end = self.clock(rows[0]), self.clock(rows[-1])
@@ -605,8 +635,8 @@ class Tumbling(Windows):
     def rows_of(self, key: Key) -> Rows:
         return [self.rows[pos] for pos in self.open_rows[key]]
 
-    def old(self, key: Key) -> Rows:
-        return self.window_before.get(key, [])
+    def old(self, key: Key) -> History:
+        return self.window_before.get(key, History())
 
     def stamp(self, pos: int) -> tuple[Value, ...] | None:
         """The order values of a row, the clock as the ticks of the window are told."""

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from references import open_window as sees
 from references import tumbling as reference
 from support.event_logs import logs
 
@@ -119,6 +120,82 @@ def _reaches(draw: st.DrawFn) -> Policy:
     return f"reaches({function}({name}), {amount})", reference.Reaches(function, name, Fraction(amount), kind)
 
 
+LOOKS: list[tuple[str, sees.Sees]] = [
+    ("abs(a - first(a)) > 2", lambda w, r, _: sees.above(sees.without_sign(r["a"] - w[0]["a"]), 2)),
+    ("a - first(a) > 2", lambda w, r, _: sees.above(r["a"] - w[0]["a"], 2)),
+    ("a - first(a) >= 2.5", lambda w, r, _: sees.at_least(r["a"] - w[0]["a"], 2.5)),
+    ("t - last(t) >= 2s", lambda w, r, _: r["t"] - w[-1]["t"] >= 2),
+    ("3 < t - first(t)", lambda w, r, _: r["t"] - w[0]["t"] > 3),
+    ("x - first(x) > 0.5", lambda w, r, _: sees.above(sees.minus(r["x"], _see("first", w, "x")), 0.5)),
+    ("x - last(x) >= 0.5", lambda w, r, _: sees.at_least(sees.minus(r["x"], _see("last", w, "x")), 0.5)),
+    ("x <> first(x)", lambda w, r, _: sees.differs(r["x"], _see("first", w, "x"))),
+    ("u <> last(u) or u < min(u)", lambda w, r, _: sees.either(r["u"] != w[-1]["u"], r["u"] < min(e["u"] for e in w))),
+    ("f is distinct from last(f)", lambda w, r, _: reference.is_distinct(r["f"], _see("last", w, "f"))),
+    ("not f and count(f) >= 2", lambda w, r, _: sees.both(_not(r["f"]), _see("count", w, "f") >= 2)),
+    ("sum(n) + n > 7", lambda w, r, _: _see("sum", w, "n") + r["n"] > 7),
+    ("coalesce(sum(x), n) >= 1e16", lambda w, r, _: sees.at_least(_or(_see("sum", w, "x"), r["n"]), 1e16)),
+    ("x > mean(x)", lambda w, r, _: sees.above(r["x"], _see("mean", w, "x"))),
+    ("mean(a) < 100.5", lambda w, r, _: sees.above(100.5, _see("mean", w, "a"))),
+    ("range(a) > 3 and count() > 1", lambda w, r, _: _see("range", w, "a") > 3 and len(w) > 1),
+    ("(max(x) is null) is distinct from (x is null)", lambda w, r, _: (
+        (_see("max", w, "x") is None) != (r["x"] is None))),
+    ("t > max(t) or a < min(a) - 1", lambda w, r, _: (
+        r["t"] > max(e["t"] for e in w) or r["a"] < min(e["a"] for e in w) - 1)),
+    ("least(a, first(a)) < 98 or greatest(x, max(x)) > 1", lambda w, r, _: sees.either(
+        min(r["a"], w[0]["a"]) < 98, sees.above(_greatest(r["x"], _see("max", w, "x")), 1))),
+    ("sum(a) * 9223372036854775 < 0", lambda w, r, _: sees.times(_see("sum", w, "a"), 9223372036854775) < 0),
+    ("x is null and 9223372036854775000 + sum(a) > 0", lambda w, r, _: sees.both(
+        r["x"] is None, sees.plus(9223372036854775000, _see("sum", w, "a")) > 0)),
+    ("-first(a) / 2 < last(n) - 52.5", lambda w, r, _: -w[0]["a"] / 2 < w[-1]["n"] - 52.5),
+]  # fmt: skip
+"""Conditions that look at the open window, and what they say of its rows and the row that is asked."""
+OLD: list[tuple[str, sees.Sees]] = [
+    ("count() >= previous(count(), 2)", lambda w, r, old: len(w) >= (len(old) if old else 2)),
+    ("abs(sum(n)) > 2 * previous(sum(n), 1, 0.5)", lambda w, r, old: _see("sum", w, "n") > 2 * sees.smoothed(
+        old, "sum", _of("n"), 1, 0.5, True)),
+    ("abs(a - 100) >= previous(abs(range(a)), 2, 0.1)", lambda w, r, old: abs(r["a"] - 100) >= sees.smoothed(
+        old, "range", _of("a"), 2, 0.1, False)),
+    ("count(x) + 0.25 > previous(last(x), 1.5, 0.75)", lambda w, r, old: sees.above(
+        _see("count", w, "x") + 0.25, sees.smoothed(old, "last", _of("x"), 1.5, 0.75, True))),
+]  # fmt: skip
+"""Conditions that also ask for the window before."""
+
+
+def _see(function: str, rows: reference.Rows, name: str) -> Any:
+    return sees.of(function, rows, _of(name))
+
+
+def _of(name: str) -> Callable[[reference.Row], Any]:
+    return lambda row: row[name]
+
+
+def _not(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
+def _or(value: Any, other: Any) -> Any:
+    return other if value is None else value
+
+
+def _greatest(one: Any, other: Any) -> Any:
+    if one is None or other is None:
+        return _or(one, other)
+    return one if sees.above(one, other) else other
+
+
+def _looks(draw: st.DrawFn, conditions: Sequence[tuple[str, sees.Sees]] = LOOKS) -> Policy:
+    """A policy with one of some conditions on the open window."""
+    text, condition = draw(st.sampled_from(conditions))
+    if draw(st.booleans()):
+        return f"split({text})", sees.Split(condition)
+    return f"punct({text})", sees.PunctOfWindow(condition)
+
+
+def _split(draw: st.DrawFn) -> Policy:
+    text, holds = draw(CONDITIONS)
+    return f"split({text})", sees.Split(lambda _, row, __: holds(row))
+
+
 def _time(draw: st.DrawFn) -> Policy:
     length = draw(st.sampled_from(["3", "4", "7"]))
     return f"time({length})", reference.Time(Fraction(length), SECONDS)
@@ -131,8 +208,15 @@ def _opener(draw: st.DrawFn) -> Policy:
             (f"when({text})", reference.When(holds)),
             (f"while({text})", reference.While(holds)),
             (f"from({text}, until={other})", reference.From(holds, until)),
+            (f"from({text})", reference.From(holds, lambda _: False)),
+            _from_until(draw, text, holds),
         ])
     )  # fmt: skip
+
+
+def _from_until(draw: st.DrawFn, text: str, holds: Callable[[reference.Row], bool]) -> Policy:
+    until, condition = draw(st.sampled_from(LOOKS))
+    return f"from({text}, until={until})", sees.FromOfWindow(condition, opener=holds)
 
 
 def _marks(_: st.DrawFn) -> Policy:
@@ -158,10 +242,6 @@ def _old(function: str, of: Callable[[reference.Row], Any], default: Any) -> ref
         return reference.aggregate(function, [of(each) for each in old], other) if old else other
 
     return amount
-
-
-def _of(name: str) -> Callable[[reference.Row], Any]:
-    return lambda row: row[name]
 
 
 SMALL = "CASE WHEN x < 1e17 THEN x END"
@@ -194,7 +274,7 @@ REJECTING: list[tuple[str, reference.Amount]] = [
 """Amounts that may be NaN or negative."""
 
 
-BY_ROWS = [_said, _measured, _count, _change, _punct, _reaches]
+BY_ROWS = [_said, _measured, _count, _change, _punct, _reaches, _split, _looks, _looks, _looks]
 
 
 @st.composite
@@ -203,7 +283,8 @@ def previous_cases(draw: st.DrawFn, with_marks: bool = False, rejects: bool = Fa
 
     ``rejects``: whether the amounts may be NaN or negative.
     """
-    own = partial(_said, amounts=[*AMOUNTS, *REJECTING] if rejects else AMOUNTS)
+    amount = partial(_said, amounts=[*AMOUNTS, *REJECTING] if rejects else AMOUNTS)
+    own = draw(st.sampled_from([amount, partial(_looks, conditions=OLD)]))
     others = [*BY_ROWS, _time, _opener, *([_marks] if with_marks else [])]
     kinds: list[Any] = draw(st.lists(st.sampled_from(others), max_size=2, unique=True))
     kinds = draw(st.permutations([*kinds, *[own] * draw(st.integers(1, 2))]))

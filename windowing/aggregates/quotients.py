@@ -174,6 +174,15 @@ def _settled(total: float, residual: float, count: int) -> tuple[float, bool]:
 
 
 @kernel
+def mean_of(total: float, residual: float, count: int) -> tuple[float, bool]:
+    """A mean, and whether it is in doubt."""
+    _, low, high = _mean(total, residual, np.float64(count))
+    if low == high and _LEAST < abs(high) < np.inf:
+        return high, False
+    return _settled(total, residual, count)
+
+
+@kernel
 def means(sums: Floats, residuals: Floats, counts: Ints) -> tuple[Floats, Mask]:
     """Means, and which are in doubt."""
     out = np.empty(sums.size, np.float64)

@@ -38,6 +38,9 @@ class WindowKind(ABC):
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: B027
         """Raise `ConfigError` where an attribute cannot have this type."""
 
+    def check_types(self, schema: pa.Schema) -> None:  # noqa: B027
+        """Raise `SpecError` where attributes of these types do not go together."""
+
     # --- the panes
 
     def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:

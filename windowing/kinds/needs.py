@@ -14,7 +14,7 @@ from ..clock.tick_grid import Grid
 from ..columns.arrays import is_measurable
 from ..errors import ClockError, ConfigError
 from ..expressions.syntax import Expression
-from ..language.conditions import Operand, operand_column
+from ..language.operands import Operand, operand_column
 from ..language.spec import PartitionEviction, Policy
 
 Option = Literal["empty", "origin", "closed", "partial", "event time", "emit evicted", "changes", "left"]
@@ -92,7 +92,8 @@ class Needs:
     ``amounts``: those that are amounts: rows with a negative one are rejected.
     ``operands``: conditions and amounts: those of ``attributes`` that may be expressions, and may look at rows before.
     ``watched``: the one whose decreases are counted; None: none.
-    ``baseline``: the one whose values `KeyState.baseline` holds, with which a ``delta`` trigger compares; None: none.
+    ``baseline``: what `KeyState.baseline` holds: values of the one with which a ``delta`` trigger compares; of the type
+        of smoothed values of the windows before; None: nothing.
 
     Of time and events:
 
@@ -134,7 +135,7 @@ class Needs:
     amounts: tuple[str, ...] = ()
     operands: tuple[Operand, ...] = ()
     watched: str | None = None
-    baseline: str | None = None
+    baseline: str | pa.DataType | None = None
     clock: bool = False
     dated: bool = False
     zones: tuple[str, ...] = ()
@@ -179,6 +180,8 @@ def joined(parts: Sequence[Needs]) -> Needs:
         dated=any(part.dated for part in parts),
         marks=any(part.marks for part in parts),
         window_before=any(part.window_before for part in parts),
+        can_cut=all(part.can_cut for part in parts),
+        baseline=next((part.baseline for part in parts if part.baseline is not None), None),
         options=frozenset(option for part in parts for option in part.options),
     )
 

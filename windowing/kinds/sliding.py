@@ -12,7 +12,7 @@ import pyarrow as pa
 from ..clock.grids import clock_cell
 from ..clock.interval_grid import clock_values, now_as_measure, time_grid
 from ..columns.arrays import Ints, Mask, combined
-from ..language.conditions import operand_column
+from ..language.operands import operand_column
 from ..language.spec import Count, Delta, PartitionEviction, Sliding, SlidingPolicy, Time, When
 from ..rows.marks import Marks, concatenate
 from ..rows.membership import Memberships, Ranges

@@ -12,7 +12,7 @@ from ..clock.interval_grid import clock_values, now, time_grid
 from ..clock.tick_grid import Grid
 from ..columns.arrays import ClockValue, Ints, Mask, Measures, Scale, combined, measures, scale_of, truth
 from ..errors import DataError
-from ..language.conditions import operand_column
+from ..language.operands import operand_column
 from ..language.spec import Count, Delta, Sliding, Time, When
 from ..rows.panes import AT_END, BY_TICK
 from ..rows.sequence import Sequences, amount_in_measure, measures_and_amount

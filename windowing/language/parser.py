@@ -44,7 +44,8 @@ from .aggregate_names import AGGREGATES
 from .aggregates import ALIASES, read_item
 from .calls import Call, Form, Policy, Rule, read_call
 from .clock_policies import CLOCK_POLICIES, Growing, read_growing
-from .conditions import CONDITION_POLICIES, MOST_POLICIES, OPENERS, AnyOf, read_placed
+from .conditions import CONDITION_POLICIES, MOST_POLICIES, OPENERS, AnyOf
+from .operands import read_placed
 from .row_policies import ROW_POLICIES, Changing
 from .tokens import Cursor
 

@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Final, Literal
 
 from ..expressions.tokens import Token
 from .calls import Call, Distance, Form, Policy, Rule
-from .conditions import Operand, operand_text, operands_of, read_amount, read_operand, steps_of, uses_previous
+from .operands import Operand, operand_text, read_operand, read_placed
+from .programs import parts_of, read_amount, read_condition, refuse_window, uses_previous
 from .tokens import Cursor, Times, column_text, decimal_text, listed, rows
 
 
@@ -103,9 +104,7 @@ class Changing(Policy):
     @property
     def operands(self) -> tuple[Operand, ...]:
         """The amount; where that asks for the window before, what it needs of single rows."""
-        if isinstance(self.amount, str) or not uses_previous(self.amount):
-            return (self.amount,)
-        return operands_of(steps_of(self.amount))
+        return parts_of(self.amount, True)
 
     @property
     def distances(self) -> tuple[Distance, ...]:
@@ -137,14 +136,19 @@ def _changes(token: Token) -> bool:
 class Punct(Policy):
     """``punct()``: until a window mark; ``punct(E)``: until a row for which a condition is true (sections 2 and 12).
 
-    ``column``: a boolean column or expression, in which null is not true; None for marks.
+    ``column``: a boolean column or expression, in which null is not true, and which may look at the open window; None
+        for marks.
     """
 
     column: Operand | None = None
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        return () if self.column is None else (self.column,)
+        return () if self.column is None else parts_of(self.column)
+
+    @property
+    def looks_at_window_before(self) -> bool:
+        return self.column is not None and uses_previous(self.column)
 
     def ending(self, _: Times) -> str:
         if self.column is None:
@@ -181,6 +185,7 @@ def _change(cursor: Cursor, call: Call, _: int) -> Change:
     columns: list[Operand] = []
     for argument in call.arguments:
         name = read_operand(cursor, argument.value, call.do)
+        read_placed(cursor, argument.value.span.start, lambda name=name: refuse_window(name))  # type: ignore[misc]
         if name in columns:
             thing = f"column {name!r}" if isinstance(name, str) else f"expression {name}"
             raise cursor.error(f"the {thing} is given twice", argument.value.span, "name it once")
@@ -199,7 +204,7 @@ ROW_POLICIES: Final[Mapping[str, Rule[Any]]] = {
     ),
     "punct": Rule(
         Form("punct() or punct(column)", 0, 1, "at most 1 argument", column=True, expressions=0),
-        lambda cursor, call, _: Punct(read_operand(cursor, call.first, call.do) if call.arguments else None),
+        lambda cursor, call, _: Punct(read_condition(cursor, call.first, call.do) if call.arguments else None),
     ),
     "gap": Rule(Form("gap(attribute, amount)", 2, 2, "2 arguments", column=True, expressions=1), partial(_rise, Gap)),
     "change": Rule(_CHANGE, _change),

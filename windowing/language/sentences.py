@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from typing import Any, Final
 
-from .conditions import operand_text
+from .operands import operand_text
 from .options import Options
 from .row_policies import Count, Delta
 from .spec import (

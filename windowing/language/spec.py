@@ -20,7 +20,7 @@ from ..expressions.syntax import Expression
 from ..expressions.tokens import quoted
 from .calls import Distance, Policy
 from .clock_policies import Calendar, Growing, Time
-from .conditions import AnyOf, From, Reaches, When, While
+from .conditions import AnyOf, From, Reaches, Split, When, While
 from .row_policies import Changing, Count, Delta, Gap, Punct
 from .tokens import column_text, decimal_text
 
@@ -45,6 +45,7 @@ __all__ = [  # the values of policies are part of the values of a spec
     "Reaches",
     "Sliding",
     "SlidingPolicy",
+    "Split",
     "TableWindows",
     "Time",
     "TimeInterval",

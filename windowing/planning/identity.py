@@ -20,6 +20,7 @@ from ..operator import check_saves, load
 from ..rows.projection import VIRTUAL
 from ..state.state_tables import BASELINE, NEWEST
 from ..state.state_types import StateTypes
+from ..state.window_state import baseline_type
 from ..support.column_types import common_type, how_to_keep, type_of_text
 from ..support.option import option_text
 from .plan import Plan
@@ -119,7 +120,7 @@ def state_types(plan: Plan, was: Mapping[str, Any], shown: str, places: Mapping[
     schema = plan.projection.schema
     more: dict[str, pa.DataType] = {}
     if plan.kind.needs.baseline is not None:
-        more[BASELINE] = schema.field(plan.kind.needs.baseline).type
+        more[BASELINE] = baseline_type(plan.kind.needs.baseline, schema)
     if read := list(plan.looked_back):
         more[NEWEST] = pa.list_(pa.struct(read))
     return StateTypes(schema, was.get("columns") or {}, shown, places or {}, more)

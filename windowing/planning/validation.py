@@ -14,9 +14,10 @@ from ..errors import ConfigError, did_you_mean
 from ..kinds.needs import Explain, Option
 from ..kinds.registry import kind_of
 from ..kinds.tumbling.kind import clock_policies
-from ..language.conditions import has_duration, operand_column, uses_previous
 from ..language.distinct import Distinct
+from ..language.operands import operand_column
 from ..language.options import Options, sort_key
+from ..language.programs import has_duration, uses_previous
 from ..language.spec import HIDDEN, TableWindows, WindowSpec
 from ..language.tokens import Duration, decimal_text, listed
 from ..rows.lag_columns import LagColumn
@@ -78,6 +79,7 @@ def check_window(spec: WindowSpec, schema: pa.Schema, key: Sequence[str], explai
         dtype = field_of(schema, name, str(spec)).type
         if not pa.types.is_null(dtype):  # a column of type null has no value at all, so no row needs the check
             kind_of(spec).check_attribute(name, dtype, explain)
+    kind_of(spec).check_types(schema)
 
 
 def _check_sorts(schema: pa.Schema, name: str, role: str, otherwise: str) -> None:

@@ -156,6 +156,7 @@ class Panes:
     ``at``: array of P instants of the panes caused `BY_TICK`, arbitrary for others; None where no tick emits panes.
     ``marks_only``: marks without a row, where the kind of window knows them; else None.
     ``outputs``: timing of event-time panes; None for other kinds.
+    ``left``: what goes on behind the panes of each key, (K,), beside rows: `KeyState.baseline`; None: nothing.
     ``rejects``: rows in no pane that the window rejects, all of this run; None: none.
     ``continued``: the earlier rows of the first pane, for which its first row stands; None: it has none.
     ``source``: int64 (P,), the row of the table of windows that each pane is; None where windows are of no table.
@@ -172,6 +173,7 @@ class Panes:
     marks_only: MarkOnly | None = None
     outputs: Outputs | None = None
     rejects: ScanRejects | None = None
+    left: pa.Array | None = None
     continued: ContinuedWindow | None = None
     source: Ints | None = None
 

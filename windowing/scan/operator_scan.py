@@ -238,6 +238,8 @@ def snapshot(
         is_open = panes.take(np.flatnonzero(panes.cause == AT_END)).membership
         settled = is_retained & ~shown(is_open, len(sequences))
     key_state = _key_state(kind, sequences, context, restored, key_lifetimes)
+    if context.hold and panes is not None and panes.left is not None:
+        key_state = replace(key_state, baseline=panes.left)
     key_state = replace(key_state, windows=restored.key_state.windows + emission.windows, operator=emission.operator)
     row_state = RowState(restored.row_state.shown | emission.shown | settled, emission.last)
     picks = np.flatnonzero(is_retained)

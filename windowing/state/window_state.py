@@ -29,7 +29,7 @@ class KeyState:
     ``windows``: int64 (K,), number of the key's next window.
     ``full``: bool (K,), whether a sliding window that evicts by ``delta`` has evicted anything.
     ``baseline``: array (K,), the value that a ``delta`` trigger compares with, null where no row has set it; of type
-        null if no trigger is a ``delta``.
+        null if no trigger is a ``delta``. With ``previous(.., share)`` a list of smoothed values, as of `Panes.left`.
     ``operator``: string array (K,), what the operator of the key has saved, null where the key has none; of type null
         if the window has no operator.
     ``newest``: list of struct (K,), the last rows of the key, as far as rows to come look back at them, with what these
@@ -114,11 +114,18 @@ class RestoredState:
         return self.key_state.rows - self.key_state.begin - self.restored_rows
 
 
-def fresh(baseline: str | None, rows: pa.RecordBatch, keys: int) -> KeyState:
-    """Return the key state of new keys. ``baseline``: the attribute whose values it holds; ``rows`` give its type."""
+def baseline_type(baseline: str | pa.DataType | None, schema: pa.Schema) -> pa.DataType:
+    """Return the type of `KeyState.baseline`. ``baseline``: it, or the attribute whose values that has; None: none."""
+    if baseline is None:
+        return pa.null()
+    return schema.field(baseline).type if isinstance(baseline, str) else baseline
+
+
+def fresh(baseline: str | pa.DataType | None, rows: pa.RecordBatch, keys: int) -> KeyState:
+    """Return the key state of new keys. ``baseline``: as of `baseline_type`, for which ``rows`` give the types."""
     nothing = np.zeros(keys, np.int64)
-    dtype = pa.null() if baseline is None else rows.schema.field(baseline).type
-    return KeyState(nothing, nothing, nothing, np.zeros(keys, np.bool_), pa.nulls(keys, dtype), pa.nulls(keys))
+    values = pa.nulls(keys, baseline_type(baseline, rows.schema))
+    return KeyState(nothing, nothing, nothing, np.zeros(keys, np.bool_), values, pa.nulls(keys))
 
 
 def no_row_state(rows: int) -> RowState:
@@ -127,7 +134,9 @@ def no_row_state(rows: int) -> RowState:
     return RowState(nothing, nothing)
 
 
-def restore(baseline: str | None, state: WindowState, new: Sequences) -> tuple[Sequences, RestoredState, WindowState]:
+def restore(
+    baseline: str | pa.DataType | None, state: WindowState, new: Sequences
+) -> tuple[Sequences, RestoredState, WindowState]:
     """Append new rows to the retained rows of a state, and restore its key state and row state.
 
     ``baseline``: as in `fresh`.
@@ -161,7 +170,7 @@ def restore(baseline: str | None, state: WindowState, new: Sequences) -> tuple[S
 
 
 def with_keys(
-    state: WindowState, sequences: Sequences, others: WindowState | None, baseline: str | None
+    state: WindowState, sequences: Sequences, others: WindowState | None, baseline: str | pa.DataType | None
 ) -> WindowState:
     """Return a state that also has the keys of some sequences that are neither in it nor in ``others``, without rows.
 

@@ -35,6 +35,7 @@ from ..state.one_table import (
 )
 from ..state.state_tables import LAST, RANK, SHOWN, read_state
 from ..state.state_types import StateTypes
+from ..state.window_state import baseline_type
 from ..support.column_types import common_type, plain
 
 NEW = "new"
@@ -208,7 +209,7 @@ def _key_fields(plan: Plan) -> list[pa.Field]:
     names = ("rows", "begin", "windows", PARTS, NEXT)
     fields = [*(pa.field(name, pa.int64()) for name in names), pa.field("full", pa.bool_())]
     baseline = plan.kind.needs.baseline
-    fields += [] if baseline is None else [pa.field("baseline", types.field(baseline).type)]
+    fields += [] if baseline is None else [pa.field("baseline", baseline_type(baseline, types))]
     fields += [] if plan.options.operator is None else [pa.field("operator", pa.string())]
     if plan.looks_back:
         read = list(plan.looked_back) or [(NO_INPUT, pa.bool_())]

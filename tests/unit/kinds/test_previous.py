@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 import wincli
 from support.strategies import examples
 from wincli.windowing.errors import ConfigError, DataError
-from wincli.windowing.language.conditions import PREVIOUS
+from wincli.windowing.language.programs import KEPT
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([5e-324, 1.5e-323, 1e308, 2.0**53, 0.1])
 WORDS = st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9)
 
 
 @examples(200)
-@given(st.data(), st.sampled_from([name for name in PREVIOUS if name != "count"]), st.booleans())
+@given(st.data(), st.sampled_from([name for name in KEPT if name != "count"]), st.booleans())
 def test_an_aggregate_of_the_window_before_is_that_of_the_result(
     data: st.DataObject, function: str, floats: bool
 ) -> None:

@@ -41,8 +41,9 @@ from ..evictions import (
     whole_seconds,
 )
 from ..evictions import Rules as EvictionRules
-from .reach import Reaches, begin_sums, is_reached, see
-from .walk import RowRules, Rules, has_risen
+from .machine import FAILED, Conditions, first_true
+from .reach import Reaches, begin_sums, is_reached, pass_over, save_sums, see, take_back
+from .walk import RowRules, Rules, first_full, first_risen, first_risen_float, has_risen
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,17 +154,67 @@ BEFORE, AFTER, NEVER = range(3)
 
 
 @inline
-def first_end(rules: RowRules, reaches: Reaches | None, begin: int, stop: int) -> tuple[int, int]:
+def _first_end_by_conditions(
+    rules: RowRules, reaches: Reaches | None, conditions: Conditions, begin: int, stop: int
+) -> tuple[int, int]:
+    """Return what `first_end` does. Rows that a condition rejects are asked anew with each window."""
+    flags, count_rule, befores = rules.flags, rules.counts.rule, conditions.befores[0]
+    delta_rule, integers, _, float_rule, bits, floats, _ = rules.deltas
+    _, first, first_float, amount, float_amount, limit, sums, kept = rules.window
+    rows = 0
+    for i in range(begin, stop):
+        conditions.problem[i] = 0
+        if i > begin:
+            fired = int(flags.before[i]) if len(flags.before) else -1
+            fired = first_risen(delta_rule, integers, first, amount, fired, i)
+            fired = first_risen_float(float_rule, bits, floats, first_float, float_amount, fired, i)
+            fired = first_true(conditions, 0, befores, fired, i, kept, i)
+            if fired >= 0:
+                return i, BEFORE
+            if fired == FAILED:
+                pass_over(kept, conditions.kept, i)
+                if reaches is not None:
+                    pass_over(sums, reaches.kept, i)
+                continue
+        rows += 1
+        fired = first_full(count_rule, limit, rows, int(flags.after[i]) if len(flags.after) else -1)
+        save_sums(sums)
+        save_sums(kept)
+        see(kept, conditions.kept, i)
+        if reaches is not None:
+            see(sums, reaches.kept, i)
+            for r in range(len(reaches.rule)):
+                if (fired < 0 or reaches.rule[r] < fired) and is_reached(sums, reaches, r, i):
+                    fired = reaches.rule[r]
+        fired = first_true(conditions, befores, len(conditions.rule), fired, i, kept, i + 1)
+        if fired >= 0:
+            return i + 1, AFTER
+        if fired == FAILED:
+            rows -= 1
+            take_back(kept)
+            pass_over(kept, conditions.kept, i)
+            if reaches is not None:
+                take_back(sums)
+                pass_over(sums, reaches.kept, i)
+            if rows == 0:
+                return i + 1, NEVER
+    return stop, NEVER
+
+
+@inline
+def first_end(
+    rules: RowRules, reaches: Reaches | None, conditions: Conditions | None, begin: int, stop: int
+) -> tuple[int, int]:
     """Return how a window that begins at row ``begin`` ends, looking at its key's rows below ``stop``.
 
     The row behind its last row, and `BEFORE` if it ends when that row comes, `AFTER` if with its last row; or ``stop``
-    and `NEVER` where none of these rows ends it.
+    and `NEVER` where none of these rows ends it. The problems of ``conditions`` say which of the rows it rejects.
     """
     # Inlined into the loop that asks: to pass so many arrays took as long as to look where windows have a row or two.
     before, after = rules.flags.before, rules.flags.after
     _, integers, amounts, _, bits, floats, float_amounts = rules.deltas
     count_rule, most = rules.counts
-    _, first, first_float, amount, float_amount, limit, sums = rules.window
+    _, first, first_float, amount, float_amount, limit, sums, kept = rules.window
     for j in range(len(first)):
         first[j], amount[j] = integers[j, begin], amounts[j, min(begin, amounts.shape[1] - 1)]
     for j in range(len(first_float)):
@@ -171,8 +222,10 @@ def first_end(rules: RowRules, reaches: Reaches | None, begin: int, stop: int) -
         float_amount[j] = float_amounts[j, min(begin, float_amounts.shape[1] - 1)]
     for c in range(len(limit)):
         limit[c] = most[c, min(begin, most.shape[1] - 1)]
-    if reaches is not None:
-        begin_sums(sums, begin)
+    begin_sums(sums, begin)
+    if conditions is not None:
+        begin_sums(kept, begin)
+        return _first_end_by_conditions(rules, reaches, conditions, begin, stop)
     for i in range(begin, stop):
         if i > begin and (
             (len(before) > 0 and before[i] >= 0)
@@ -183,9 +236,8 @@ def first_end(rules: RowRules, reaches: Reaches | None, begin: int, stop: int) -
         for c in range(len(count_rule)):
             ends |= i + 1 - begin >= limit[c]
         if reaches is not None:
+            see(sums, reaches.kept, i)
             for r in range(len(reaches.rule)):
-                if reaches.valid[r, i]:
-                    see(sums, reaches, r, i)
                 ends |= is_reached(sums, reaches, r, i)
         if ends:
             return i + 1, AFTER
@@ -209,12 +261,13 @@ def evictions_by_rules(
     marks: Marks,
     rules: RowRules,
     reaches: Reaches | None,
+    conditions: Conditions | None,
     events: Events,
 ) -> Evictions:
     """Return all evictions; ``sequences`` hold all rows of all keys.
 
-    ``rules``, ``reaches``: what they say of these rows, as `walk` takes it. ``events``: of the places in the total
-    order, as if of one key. Raises `DataError` where ages are beyond 2**62 seconds.
+    ``rules``, ``reaches``, ``conditions``: what they say of these rows, as `walk` takes it. ``events``: of the places
+    in the total order, as if of one key. Raises `DataError` where ages are beyond 2**62 seconds.
     """
     seconds = row_seconds(eviction, sequences, order.row)
     times = Times(seconds, NO_PLACES, 0, NO_PLACES, NO_PLACES, NO_PLACES)
@@ -222,8 +275,9 @@ def evictions_by_rules(
     at = _seconds_of(events, sequences, marks) if len(seconds) else NO_PLACES
     keys = no_keys(len(sequences.bounds) - 1, np.full(len(order.row), STAYS), np.zeros(len(order.row), np.int64))
     _follow(
-        keys, order.row, order.key, sequences.bounds, order.begin, limits(eviction), times, comes, at, rules, reaches
-    )
+        keys, order.row, order.key, sequences.bounds, order.begin, limits(eviction), times, comes, at, rules, reaches,
+        conditions,
+    )  # fmt: skip
     last = np.flatnonzero(keys.cause != STAYS)
     cause, place = keys.cause[last], keys.event[last]
     by_event = np.flatnonzero(cause == BY_EVENT)
@@ -278,6 +332,7 @@ def _follow(  # noqa: PLR0912 - one loop, which follows the rule step by step
     at: Ints,
     row_rules: RowRules,
     reaches: Reaches | None,
+    conditions: Conditions | None,
 ) -> None:
     """Process the rows in their total order; nothing is evicted before place ``begin``, as in `evicted_by`.
 
@@ -288,7 +343,9 @@ def _follow(  # noqa: PLR0912 - one loop, which follows the rule step by step
     how = np.full(count, NEVER)
     has_events, first = len(comes) > 0, max(begin, 1)
     seconds, has_ages = times.seconds, len(times.seconds) > 0
-    looks = reaches is not None or _ends_by_rows(row_rules)  # else marks and ticks alone end windows
+    looks = (
+        reaches is not None or conditions is not None or _ends_by_rows(row_rules)
+    )  # else marks and ticks alone end windows
     # The steps are those of `evicted_by`. Where rows are in no window they are not inserted, and the ages of keys are
     # asked for all the same: whether a row is inserted depends on whether its key is still there.
     for place in range(len(order)):
@@ -301,14 +358,20 @@ def _follow(  # noqa: PLR0912 - one loop, which follows the rule step by step
         if looks and nodes[k, BEGIN] >= 0 and nodes[k, STOP] == row:
             if how[k] == NEVER:
                 ahead = 2 * (row - nodes[k, BEGIN])
-                nodes[k, STOP], how[k] = first_end(row_rules, reaches, nodes[k, BEGIN], min(row + ahead, bounds[k + 1]))
+                nodes[k, STOP], how[k] = first_end(
+                    row_rules, reaches, conditions, nodes[k, BEGIN], min(row + ahead, bounds[k + 1])
+                )
             if how[k] == BEFORE and nodes[k, STOP] == row:
                 leave(keys, k)
         if nodes[k, BEGIN] < 0:
             if len(opens) and not opens[row]:
                 continue
             if looks:
-                nodes[k, STOP], how[k] = first_end(row_rules, reaches, row, min(row + _AT_FIRST, bounds[k + 1]))
+                nodes[k, STOP], how[k] = first_end(
+                    row_rules, reaches, conditions, row, min(row + _AT_FIRST, bounds[k + 1])
+                )
+        if conditions is not None and conditions.problem[row] > 0:
+            continue
         insert(keys, k, row)
         if has_ages:
             date(nodes, k, times, place)

@@ -16,8 +16,21 @@ from ...columns.arrays import Ints, Mask
 from ...rows.panes import AT_END
 from ...rows.sequence import rises
 from ...support.jit import frugal_kernel, inline, kernel
-from .previous import TICKS, Earlier, leave_out, look_at_window_before, take_amounts
-from .reach import Reaches, Sums, begin_sums, is_reached, no_sums, resume_sums, see, settle_sums
+from .machine import FAILED, Conditions, first_true
+from .previous import TICKS, Earlier, begin_key, end_key, leave_out, look_at_window_before, take_amounts
+from .reach import (
+    Reaches,
+    Sums,
+    begin_sums,
+    is_reached,
+    no_sums,
+    pass_over,
+    resume_sums,
+    save_sums,
+    see,
+    settle_sums,
+    take_back,
+)
 
 Rules = npt.NDArray[np.int16]
 """Places of rules in their spec; -1: none."""
@@ -80,7 +93,7 @@ class Window(NamedTuple):
     ``first``: int64 (.,) and ``first_float``: float64 (.,), the values of its first row, for `Deltas`.
     ``amount``: uint64 (.,) and ``float_amount``: float64 (.,), the amounts that were taken from that row.
     ``most``: int64 (C,), for `Counts`.
-    ``sums``: for `Reaches`.
+    ``sums``: for `Reaches`; ``kept``: for `Conditions`.
     """
 
     held: Ints
@@ -90,12 +103,13 @@ class Window(NamedTuple):
     float_amount: Floats
     most: Ints
     sums: Sums
+    kept: Sums
 
 
 class RowRules(NamedTuple):
     """What rules say of n rows, and the window that is open before the first, which the loop writes to.
 
-    What ``reaches`` adds up stands beside it: loops are compiled without it where there is no such rule.
+    What ``reaches`` adds up, and conditions, stand beside it: loops are compiled without where there is no such rule.
     """
 
     flags: Flags
@@ -121,21 +135,29 @@ class Windows(NamedTuple):
     skipped: int
 
 
-def walk(bounds: Ints, begin: Ints, rules: RowRules, reaches: Reaches | None, earlier: Earlier | None) -> Windows:
+def walk(
+    bounds: Ints,
+    begin: Ints,
+    rules: RowRules,
+    reaches: Reaches | None,
+    conditions: Conditions | None,
+    earlier: Earlier | None,
+) -> Windows:
     """Return the windows of K keys; the rows of key k are those from ``begin[k]`` on, below ``bounds[k + 1]``.
 
     A window may be open before the first row only where there is one key, whose row before ``begin[0]`` is its last
     row, and where the window then begins. It is left as the last row leaves it, with all rows in its sums.
     ``earlier``: amounts that ask for the window before, which are written to those of ``deltas`` and ``counts``. The
-    rows of a key before ``begin[k]`` are then those of the window before its first one. Rows that these amounts
-    reject are noted there: they lie between windows, or inside of ranges of rows. None where no amount does so, as
-    ``reaches`` is where there are no such rules: the loop is compiled for each case, without what is asked of None.
+    rows of a key before ``begin[k]`` are then those of the window before its first one. Rows that these amounts, or
+    ``conditions``, reject are noted there: they lie between windows, or inside of ranges of rows. None where no amount
+    does so, as ``reaches`` and ``conditions`` are where there are no such rules: the loop is compiled for each case,
+    without what is asked of None.
     """
     size = int(bounds[-1]) + 1  # at most one window a row, and the one that was open before the first
     key, number, lo, hi, cause = (np.empty(size, np.int64) for _ in range(5))
     closed_by = np.empty(size, np.int8)
     loop = _walk_alone if earlier is None else _walk_looking_back
-    made, skipped = loop(bounds, begin, rules, reaches, earlier, key, number, lo, hi, cause, closed_by)
+    made, skipped = loop(bounds, begin, rules, reaches, conditions, earlier, key, number, lo, hi, cause, closed_by)
     found = Windows(key[:made], number[:made], lo[:made], hi[:made], cause[:made], closed_by[:made], skipped)
     if 2 * made > size:
         return found
@@ -144,13 +166,14 @@ def walk(bounds: Ints, begin: Ints, rules: RowRules, reaches: Reaches | None, ea
 
 
 def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by step
-    bounds: Ints, begin: Ints, rules: RowRules, reaches: Reaches | None, earlier: Earlier | None, key: Ints,
-    number: Ints, lo: Ints, hi: Ints, cause: Ints, closed_by: npt.NDArray[np.int8],
+    bounds: Ints, begin: Ints, rules: RowRules, reaches: Reaches | None, conditions: Conditions | None,
+    earlier: Earlier | None, key: Ints, number: Ints, lo: Ints, hi: Ints, cause: Ints,
+    closed_by: npt.NDArray[np.int8],
 ) -> tuple[int, int]:  # fmt: skip
     opens, before, after, event, causes, why = rules.flags
     delta_rule, integers, amounts, float_rule, bits, floats, float_amounts = rules.deltas
     count_rule, most = rules.counts
-    held, first, first_float, amount, float_amount, limit, sums = rules.window
+    held, first, first_float, amount, float_amount, limit, sums, kept = rules.window
     # All that a pane says of a window is noted while its key, rows and cause are at hand: to look for them afterwards
     # took as long as the loop where windows have one row or two.
     made, skipped, rows = 0, 0, held[0]
@@ -161,10 +184,13 @@ def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by 
     only_one_delta = not (has_flags or len(first_float)) and len(first) == 1
     if rows > 0:
         resume_sums(sums, begin[0])
+        resume_sums(kept, begin[0])
     # Invariant: while a window is open, it is number ``made - 1``, and its last row is the one before ``i``.
     for k in range(len(bounds) - 1):
         start, stop = begin[k], bounds[k + 1]
         is_open, first_made = rows > 0, made
+        if earlier is not None:
+            begin_key(earlier, k)
         if is_open:
             key[made], number[made], lo[made] = k, 0, start - 1
             made += 1
@@ -178,8 +204,17 @@ def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by 
                 else:
                     if has_before:
                         fired = int(before[i])
-                    fired = _first_risen(delta_rule, integers, first, amount, fired, i)
-                    fired = _first_risen_float(float_rule, bits, floats, first_float, float_amount, fired, i)
+                    fired = first_risen(delta_rule, integers, first, amount, fired, i)
+                    fired = first_risen_float(float_rule, bits, floats, first_float, float_amount, fired, i)
+                    if conditions is not None:
+                        fired = first_true(conditions, 0, conditions.befores[0], fired, i, kept, i)
+                        if fired == FAILED:
+                            pass_over(kept, conditions.kept, i)
+                            if reaches is not None:
+                                pass_over(sums, reaches.kept, i)
+                            if earlier is not None:
+                                leave_out(earlier, i)
+                            continue
                 if fired >= 0:
                     hi[made - 1], cause[made - 1], closed_by[made - 1] = i, ended_by, why[fired]
                     is_open = False
@@ -191,7 +226,7 @@ def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by 
                     old_lo, old_hi = _window_before(lo, hi, first_made, made, bounds[k], start)
                     look_at_window_before(earlier, old_lo, old_hi)
                     if not take_amounts(earlier, i, True, amounts, float_amounts, most):
-                        leave_out(earlier, i, reaches)
+                        leave_out(earlier, i)
                         continue
                 key[made], number[made], lo[made] = k, made - first_made, i
                 made, is_open, rows = made + 1, True, 0
@@ -201,25 +236,47 @@ def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by 
                     limit[c] = most[c, min(i, most.shape[1] - 1)]
                 least_limit = _least(limit)
                 begin_sums(sums, i)
-            elif earlier is not None:
-                if not take_amounts(earlier, i, False, amounts, float_amounts, most):
-                    leave_out(earlier, i, reaches)
-                    continue
-                _move(earlier, first, amount, integers, amounts, first_float, float_amount, floats, float_amounts, i)
+                begin_sums(kept, i)
+            elif earlier is not None and not take_amounts(earlier, i, False, amounts, float_amounts, most):
+                leave_out(earlier, i)
+                if reaches is not None:
+                    pass_over(sums, reaches.kept, i)
+                if conditions is not None:
+                    pass_over(kept, conditions.kept, i)
+                continue
             rows += 1
             fired = int(after[i]) if has_after else -1
             if rows >= least_limit:  # one number in a register, for the others are read from memory at each row
-                fired = _first_full(count_rule, limit, rows, fired)
+                fired = first_full(count_rule, limit, rows, fired)
+            if conditions is not None and conditions.may_fail[0]:
+                save_sums(sums)
+                save_sums(kept)
             if reaches is not None:
+                see(sums, reaches.kept, i)
                 for r in range(len(reaches.rule)):
-                    if reaches.valid[r, i]:
-                        see(sums, reaches, r, i)
                     if (fired < 0 or reaches.rule[r] < fired) and is_reached(sums, reaches, r, i):
                         fired = reaches.rule[r]
+            if conditions is not None:
+                see(kept, conditions.kept, i)
+                fired = first_true(conditions, conditions.befores[0], len(conditions.rule), fired, i, kept, i + 1)
+                if fired == FAILED:  # the row is in no window: one that it has opened has never been
+                    rows -= 1
+                    if rows == 0:
+                        made, is_open = made - 1, False
+                    take_back(kept)
+                    pass_over(kept, conditions.kept, i)
+                    if reaches is not None:
+                        take_back(sums)
+                        pass_over(sums, reaches.kept, i)
+                    if earlier is not None:
+                        leave_out(earlier, i)
+                    continue
+            if earlier is not None and rows > 1:
+                _move(earlier, first, amount, integers, amounts, first_float, float_amount, floats, float_amounts, i)
             if fired >= 0:
                 hi[made - 1], cause[made - 1], closed_by[made - 1] = i + 1, i, why[fired]
                 is_open = False
-            elif reaches is None and earlier is None:
+            elif reaches is None and conditions is None and earlier is None:
                 # Rows at which no rule fires are passed over in a loop of few steps: it takes half the time in long
                 # windows. Where only counts end them, nothing is asked of a row.
                 last = min(stop - i, least_limit - rows) + i
@@ -240,11 +297,17 @@ def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by 
             is_ended = has_events and event[stop - 1] >= 0
             hi[made - 1], cause[made - 1] = stop, causes[stop - 1] if is_ended else AT_END
             closed_by[made - 1] = why[event[stop - 1]] if is_ended else why[-1]
+        if earlier is not None:
+            ended = made - 1 if made > first_made and cause[made - 1] == AT_END else made
+            old_lo, old_hi = _window_before(lo, hi, first_made, ended, bounds[k], start)
+            end_key(earlier, k, old_lo, old_hi)
         if not is_open or k < len(bounds) - 2:
             rows = 0
     held[0] = rows
     if reaches is not None:
-        settle_sums(sums, reaches, bounds[-1])
+        settle_sums(sums, reaches.kept, bounds[-1])
+    if conditions is not None:
+        settle_sums(kept, conditions.kept, bounds[-1])
     return made, skipped
 
 
@@ -279,7 +342,8 @@ def _least(limit: Ints) -> int:
 
 
 @inline
-def _first_full(rules: Ints, limit: Ints, rows: int, fired: int) -> int:
+def first_full(rules: Ints, limit: Ints, rows: int, fired: int) -> int:
+    """Return the first rule that fires: ``fired``, or one of `Counts` whose window is full."""
     for c in range(len(limit)):
         if rows >= limit[c] and (fired < 0 or rules[c] < fired):
             fired = rules[c]
@@ -300,7 +364,8 @@ def _move(
 
 
 @inline
-def _first_risen(rules: Ints, values: Any, first: Any, amount: Any, fired: int, row: int) -> int:
+def first_risen(rules: Ints, values: Any, first: Any, amount: Any, fired: int, row: int) -> int:
+    """Return the first rule that fires: ``fired``, or one of `Deltas` of integers."""
     for d in range(len(rules)):
         if (fired < 0 or rules[d] < fired) and rises(values[d, row], first[d], amount[d]):
             fired = rules[d]
@@ -315,7 +380,8 @@ def float_rises(bits: int, new: float, old: float, amount: float) -> bool:
 
 
 @inline
-def _first_risen_float(rules: Ints, bits: Ints, values: Any, first: Any, amount: Any, fired: int, row: int) -> int:
+def first_risen_float(rules: Ints, bits: Ints, values: Any, first: Any, amount: Any, fired: int, row: int) -> int:
+    """Return the first rule that fires: ``fired``, or one of `Deltas` of floats."""
     for d in range(len(rules)):
         if (fired < 0 or rules[d] < fired) and float_rises(bits[d], values[d, row], first[d], amount[d]):
             fired = rules[d]
@@ -335,7 +401,9 @@ def has_risen(
     return risen
 
 
-def no_window(deltas: Deltas, counts: Counts, reaches: Reaches | None) -> Window:
+def no_window(
+    deltas: Deltas, counts: Counts, reaches: Reaches | None = None, conditions: Conditions | None = None
+) -> Window:
     """Return the window of a key that has none."""
     integers, floats = len(deltas.integers), len(deltas.floats)
     return Window(
@@ -345,7 +413,8 @@ def no_window(deltas: Deltas, counts: Counts, reaches: Reaches | None) -> Window
         np.zeros(integers, np.uint64),
         np.zeros(floats),
         np.zeros(len(counts.rule), np.int64),
-        no_sums(reaches),
+        no_sums(None if reaches is None else reaches.kept),
+        no_sums(None if conditions is None else conditions.kept),
     )
 
 

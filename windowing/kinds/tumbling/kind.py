@@ -35,8 +35,8 @@ from ..rules.events import (
     with_marks,
     with_ticks,
 )
-from ..rules.gather import Gathered
-from ..rules.previous import FINE, Earlier
+from ..rules.gather import Gathered, Said
+from ..rules.programs import Programs, smoothed_of
 from ..rules.walk import Window, Windows, walk
 from ..segment_summary import EntryState, Passage, SegmentSummary, WindowPosition
 from .clock_policies import CLOCK_POLICIES, ClockPolicy
@@ -88,6 +88,10 @@ class TumblingKind(WindowKind):
             if name in policy.needs.attributes:
                 policy.check(name, dtype, explain)
 
+    def check_types(self, schema: pa.Schema) -> None:
+        for policy in self.policies:
+            policy.check_types(schema)
+
     def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
         if self.grid is not None:
             return self.grid.times(clock, origin)
@@ -109,8 +113,7 @@ class TumblingKind(WindowKind):
         """Return the panes; ``marks`` must be in total order."""
         if self.grid is not None:
             return self.grid.panes(sequences, context)
-        rules, events = self._gathered(sequences), self._events(sequences, marks, context)
-        earlier = None if rules.earlier is None else rules.earlier.earlier()
+        rules, events = self._gathered(sequences, context), self._events(sequences, marks, context)
         restored, begin, window = context.restored, sequences.bounds[:-1], None
         if restored is not None and restored.continued is not None and restored.continued.value is not None:
             # the only row before is the last of an open window, and stands for it
@@ -118,20 +121,27 @@ class TumblingKind(WindowKind):
         elif restored is not None and restored.row_state.shown.any():  # these are only looked back at
             total = np.concatenate([[0], np.cumsum(restored.row_state.shown)])
             begin = begin + total[sequences.bounds[1:]] - total[begin]
-        found, _ = self._walked(sequences, rules, events, begin, window, earlier)
+        found, said = self._walked(sequences, rules, events, begin, window)
         membership, at = ranges(found.lo, found.hi), None
         if events.at is not None:
             at = events.at.take(pa.array(found.hi - 1))
-        panes = Panes(found.key, found.number, membership, found.cause, found.closed_by, at=at)
-        if rules.earlier is None or earlier is None or not earlier.problem.any():
+        left = smoothed_of(said.earlier)
+        panes = Panes(found.key, found.number, membership, found.cause, found.closed_by, at=at, left=left)
+        rejects = rules.programs.rejects(said.earlier, said.conditions)
+        if not len(rejects):
             return panes
-        membership = with_filter(membership, earlier.problem == FINE)
-        return replace(panes, membership=membership, rejects=rules.earlier.rejects(earlier))
+        is_fine = np.ones(len(sequences), np.bool_)
+        is_fine[rejects.row] = False
+        return replace(panes, membership=with_filter(membership, is_fine), rejects=rejects)
 
     # --- the loop over the rows, over all policies together (semantics section 12)
 
-    def _gathered(self, sequences: Sequences) -> Gathered:
-        rules = Gathered(len(sequences), any(policy.leaves_holes for policy in self.policies))
+    def _gathered(self, sequences: Sequences, context: WindowContext) -> Gathered:
+        smoothed = None
+        if self.needs.baseline is not None and context.restored is not None:
+            smoothed = context.restored.key_state.baseline
+        has_holes = any(policy.leaves_holes(sequences) for policy in self.policies)
+        rules = Gathered(len(sequences), Programs(sequences, smoothed), has_holes)
         for rule, policy in enumerate(self.policies):
             policy.tell(rule, rules, sequences)
         return rules
@@ -162,13 +172,15 @@ class TumblingKind(WindowKind):
         events: Events,
         begin: Ints,
         window: Window | None = None,
-        earlier: Earlier | None = None,
-    ) -> tuple[Windows, Window]:
-        """Return the windows, and the one that the last row leaves open; ``window`` as in `walk`, None: none is."""
-        said, reaches = rules.row_rules(events.rule, events.cause, self._reasons)
+    ) -> tuple[Windows, Said]:
+        """Return the windows, and what was said, with the one that the last row leaves open.
+
+        ``window``: as in `walk`; None: none is.
+        """
+        said = rules.said(events.rule, events.cause, self._reasons)
         if window is not None:
-            said = said._replace(window=window)
-        return walk(sequences.bounds, np.ascontiguousarray(begin), said, reaches, earlier), said.window
+            said = said._replace(rules=said.rules._replace(window=window))
+        return walk(sequences.bounds, np.ascontiguousarray(begin), *said), said
 
     def row_steps(
         self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
@@ -193,14 +205,16 @@ class TumblingKind(WindowKind):
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
         assert self.needs.eviction is not None
         order = total_order(sequences, context.restored)
-        said, reaches = self._gathered(sequences).row_rules(NO_EVENTS.rule, NO_EVENTS.cause, self._reasons)
+        said = self._gathered(sequences, context).said(NO_EVENTS.rule, NO_EVENTS.cause, self._reasons)
         events = NO_EVENTS
         if any(isinstance(policy, ClockPolicy) or policy.needs.marks for policy in self.policies):
             rows = take_rows(sequences.rows.select(list(sequences.order)), order.row)
             as_one = replace(sequences, keys=None, bounds=np.array([0, len(order.row)]), rows=rows, rank=None,
                              pos=sequences.pos[order.row])  # fmt: skip
             events = self._events(as_one, marks, context)
-        return evictions_by_rules(self.needs.eviction, order, sequences, marks, said, reaches, events)
+        return evictions_by_rules(
+            self.needs.eviction, order, sequences, marks, said.rules, said.reaches, said.conditions, events
+        )
 
     def empty_ticks(self, sequences: Sequences, context: WindowContext) -> pa.Array:
         assert self.grid is not None
@@ -317,7 +331,8 @@ class TumblingKind(WindowKind):
                 rows, begin = _behind(value.before, segment), 1
         resumed = window is not None
         events = self._events(rows, no_marks(rows.rows, rows.order), context)
-        found, left = self._walked(rows, self._gathered(rows), events, np.array([begin]), window)
+        found, said = self._walked(rows, self._gathered(rows, context), events, np.array([begin]), window)
+        left = said.rules.window
         last = int(found.lo[-1]) - begin if len(found.lo) > resumed else -1
         last_row = replace(
             segment,
@@ -410,7 +425,7 @@ class TumblingKind(WindowKind):
             if self.grid is not None:
                 begun = self.grid.windows_between(pair, context)
             else:
-                rules, events = self._gathered(pair), self._events(pair, no_marks(rows, pair.order), context)
+                rules, events = self._gathered(pair, context), self._events(pair, no_marks(rows, pair.order), context)
                 fires = [array[row] >= 0 for array, row in ((events.rule, 0), (rules.after, 0), (rules.before, 1))
                          if array is not None and len(array)]  # fmt: skip
                 begun = int(any(fires) or _has_mark_between(before, segment))
@@ -447,7 +462,7 @@ def tumbling_kind(spec: Tumbling) -> TumblingKind:
     is_grid = is_one and needs.clock
     run_through = not all(policy.neighbours_decide for policy in policies)
     # Marks end windows whatever is open; but a segment that is run through knows none, and none before its own window.
-    can_cut = eviction is None and not (needs.window_before or (needs.marks and run_through))
+    can_cut = needs.can_cut and eviction is None and not (needs.window_before or (needs.marks and run_through))
     options = needs.options if is_one else needs.options - {"empty"}  # windows without rows have no bounds
     causes: Causes = "rows"
     if needs.clock:  # partition eviction, and rows beside the clock, are causes as well
@@ -457,7 +472,7 @@ def tumbling_kind(spec: Tumbling) -> TumblingKind:
     needs = replace(
         needs,
         operands=spec.policy.operands,
-        watched=next(iter(needs.measured), None),
+        watched=next((name for each in policies for name in each.needs.measured if each.needs.can_cut), None),
         clock=needs.clock or (eviction is not None and eviction.kind == "partitionAge"),
         zones=spec.policy.zones,
         causes=causes,

@@ -60,6 +60,9 @@ class TumblingPolicy(ABC):
     def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: B027
         """Raise `ConfigError` where an attribute cannot have this type."""
 
+    def check_types(self, schema: pa.Schema) -> None:  # noqa: B027
+        """Raise `SpecError` where attributes of these types do not go together."""
+
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:  # noqa: B027
         """Say which rows end windows; ``rule``: the place of this policy in the spec. Marks and ticks are no rows."""
 
@@ -75,7 +78,6 @@ class TumblingPolicy(ABC):
         """Yield what came close: inside the window, and the row next in line. ``ended``: whether it ended this."""
         yield from ()
 
-    @property
-    def leaves_holes(self) -> bool:
+    def leaves_holes(self, sequences: Sequences) -> bool:
         """Whether rows inside of a window may be rejected."""
         return False

@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from ...columns.arrays import (
     Ints,
     Mask,
-    Measures,
     amounts_in,
     combined,
     is_amount,
@@ -25,16 +24,19 @@ from ...columns.arrays import (
 )
 from ...columns.sort_keys import as_values, is_sortable
 from ...errors import ConfigError
-from ...language.conditions import Previous, Step, Value, operand_column, operands_of, steps_of
+from ...expressions.syntax import Expression
+from ...language import programs as terms
+from ...language.operands import operand_column
+from ...language.programs import looks_at_window, term_of
 from ...language.row_policies import Change
-from ...language.spec import Changing, Count, Delta, From, Gap, Punct, Reaches, When, While
-from ...rows.sequence import Sequences, have_risen, measures_and_amount, rises
-from ...support.jit import kernel
-from ..delta import comparable
+from ...language.spec import Changing, Count, Delta, From, Gap, Punct, Reaches, Split, When, While
+from ...rows.sequence import Sequences, measures_and_amount
 from ..facts import Amount, Fact, KeyPane, amount_text, apart_of, exact_text
 from ..needs import Explain, Needs, check_condition, check_measured
-from ..rules.gather import Gathered, is_previous_number
+from ..rules.gather import Gathered, tell_gap
+from ..rules.programs import is_previous_number
 from .policy import Told, TumblingPolicy
+from .window_policies import FromByWindow, PunctByWindow, SplitByWindow
 
 
 class CountPolicy(TumblingPolicy):
@@ -125,7 +127,7 @@ class GapPolicy(_RisePolicy):
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
-        _tell_gap(rule, rules, sequences, values, amount)
+        tell_gap(rule, rules, sequences, values, amount)
 
 
 def _risen(pane: KeyPane, value: Delta | Gap | Changing, row: int, limit: Amount | None) -> Told:
@@ -158,27 +160,6 @@ def _near_rise(pane: KeyPane, value: Delta | Gap | Changing, ended: bool) -> Ite
         apart = pane.distance(name, pane.cause_row, int(pane.rows[0 if is_delta else -1]))
         text = f"with a {word} of {amount_text(kind, apart)} or more {pane.name(pane.cause_row)} is in it, too"
         yield pane.near(text, pane.cause_row, word, apart)
-
-
-def _tell_gap(rule: int, rules: Gathered, sequences: Sequences, values: Measures, amount: Any) -> None:
-    """Say which rows rise above the row before them. ``amount``: of all rows, or of each as the row before says it."""
-    if rules.has_holes:
-        rules.rises_from_last_row(rule, values, amount, sequences)
-    elif len(values) == 2:
-        # Two rows on the two sides of a cut: the driver asks while no task runs, and would load its first kernel.
-        old, new = comparable(values)
-        rules.ends_before(rule, np.array([False, bool(have_risen(new, old, np.atleast_1d(amount)[0]))]))
-    else:
-        rules.ends_before(rule, _gap_flags(values, np.atleast_1d(amount)))
-
-
-@kernel
-def _gap_flags(values: Measures, amounts: Any) -> Mask:
-    # over all rows, whatever their keys: before the first row of a key no window is open that could end
-    flags = np.zeros(len(values), np.bool_)
-    for i in range(1, len(values)):
-        flags[i] = rises(values[i], values[i - 1], amounts[min(i, len(amounts)) - 1])
-    return flags
 
 
 class ChangePolicy(TumblingPolicy):
@@ -247,7 +228,7 @@ class MarkPolicy(TumblingPolicy):
 class _ConditionPolicy(TumblingPolicy):
     """A policy over boolean columns or expressions, in which null is not true (section 12)."""
 
-    value: Punct | When | While | From
+    value: Punct | When | While | From | Split
 
     @property
     def needs(self) -> Needs:
@@ -280,7 +261,30 @@ class PunctPolicy(_ConditionPolicy):
 
 def punct_policy(value: Punct) -> TumblingPolicy:
     """Return the policy of ``punct()`` or of ``punct(E)``."""
-    return MarkPolicy(value) if value.column is None else PunctPolicy(value)
+    if value.column is None:
+        return MarkPolicy(value)
+    return PunctByWindow(value) if looks_at_window(value.column) else PunctPolicy(value)
+
+
+class SplitPolicy(_ConditionPolicy):
+    """``split(E)``, where E looks at the row alone."""
+
+    value: Split
+
+    why: ClassVar[str] = "split"
+    neighbours_decide: ClassVar[bool] = True
+
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        rules.ends_before(rule, truth(sequences.rows, operand_column(self.value.condition)))
+
+    def explain(self, pane: KeyPane, row: int) -> Told:
+        is_true = pane.column(operand_column(self.value.condition))[row].as_py() is True
+        return Told(f"{self.value.condition} is true for {pane.name(row)}, which opens the next window", {}, is_true)
+
+
+def split_policy(value: Split) -> TumblingPolicy:
+    """Return the policy of ``split(E)``."""
+    return SplitByWindow(value) if looks_at_window(value.condition) else SplitPolicy(value)
 
 
 class OpenerPolicy(_ConditionPolicy):
@@ -306,7 +310,7 @@ class OpenerPolicy(_ConditionPolicy):
 
 
 class FromPolicy(_ConditionPolicy):
-    """``from(E, until=U)``."""
+    """``from(E, until=U)``, or without ``until``."""
 
     value: From
 
@@ -316,10 +320,17 @@ class FromPolicy(_ConditionPolicy):
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         rules.opens = truth(sequences.rows, operand_column(self.value.condition))
-        rules.ends_with(rule, truth(sequences.rows, operand_column(self.value.until)))
+        if self.value.until is not None:
+            rules.ends_with(rule, truth(sequences.rows, operand_column(self.value.until)))
 
     def explain(self, pane: KeyPane, row: int) -> Told:
         return Told(f"{self.value.until} is true for {pane.name(row)}, its last row")
+
+
+def from_policy(value: From) -> TumblingPolicy:
+    """Return the policy of ``from(E)`` or ``from(E, until=U)``."""
+    by_window = value.until is not None and looks_at_window(value.until)
+    return FromByWindow(value) if by_window else FromPolicy(value)
 
 
 class ReachesPolicy(TumblingPolicy):
@@ -448,7 +459,7 @@ class ChangingPolicy(_AmountPolicy):
             rules.rises_from_first_row(rule, values, amount)
         else:
             is_float = values.dtype.kind == "f" and not rules.has_holes
-            _tell_gap(rule, rules, sequences, values, amount.astype(values.dtype) if is_float else amount)
+            tell_gap(rule, rules, sequences, values, amount.astype(values.dtype) if is_float else amount)
 
     def explain(self, pane: KeyPane, row: int) -> Told:
         says = int(pane.rows[-1] if self.value.word == "gap" else pane.rows[0])
@@ -466,35 +477,47 @@ class PreviousPolicy(_AmountPolicy):
 
     value: Changing
 
-    @property
-    def leaves_holes(self) -> bool:
+    def leaves_holes(self, sequences: Sequences) -> bool:
         """Whether each row of a window has an amount of its own, so that it may be rejected."""
         return self.value.word == "gap"
 
     @property
-    def _steps(self) -> tuple[Step, ...]:
-        assert not isinstance(self.value.amount, str)
-        return steps_of(self.value.amount)
+    def _amount(self) -> Expression:
+        assert isinstance(self.value.amount, Expression)
+        return self.value.amount
 
     @property
     def needs(self) -> Needs:
         """What is compared, and operands; no single row says whether an amount is negative."""
-        measured = self._measured
-        values = [operand_column(step.operand) for step in self._steps if isinstance(step, Value)]
+        measured, parts = self._measured, list(terms.terms(term_of(self._amount, True)))
+        values = [operand_column(each.operand) for each in parts if isinstance(each, terms.Value)]
         names = dict.fromkeys([*measured, *map(operand_column, self.value.operands)])
-        return Needs(tuple(names), tuple(dict.fromkeys([*measured, *values])), measured, window_before=True)
+        is_smoothed = any(isinstance(each, terms.Previous) and each.share for each in parts)
+        return Needs(
+            tuple(names),
+            tuple(dict.fromkeys([*measured, *values])),
+            measured,
+            window_before=True,
+            baseline=pa.list_(pa.float64()) if is_smoothed else None,
+        )
 
     def _check_amount(self, name: str, dtype: pa.DataType) -> None:
         # what is counted need not be a number
-        is_counted = [isinstance(step, Previous) and step.function == "count" for step in self._steps]
-        numbers = operands_of(tuple(step for step, out in zip(self._steps, is_counted, strict=True) if not out))
-        for operand in numbers:
-            if operand_column(operand) == name and not is_previous_number(dtype):
+        for each in terms.terms(term_of(self._amount, True)):
+            is_value = isinstance(each, terms.Value)
+            counts = isinstance(each, terms.Aggregate) and each.function == "count"
+            operand = each.operand if isinstance(each, terms.Value) else getattr(each, "argument", None)
+            if (
+                (is_value or not counts)
+                and operand is not None
+                and operand_column(operand) == name
+                and not is_previous_number(dtype)
+            ):
                 raise ConfigError(f"{self.value} needs integers or floats, and {operand} is {dtype}", "cast it")
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         attribute, moves = self.value.attribute, self.value.word == "gap"
-        rules.amount_of_window_before(rule, self._steps, attribute, moves, sequences, str(self.value))
+        rules.amount_of_window_before(rule, self._amount, attribute, moves, sequences, str(self.value))
 
     def explain(self, pane: KeyPane, row: int) -> Told:
         if self.value.attribute is None:
@@ -516,7 +539,8 @@ ROW_POLICIES: Final[Mapping[type, Callable[[Any], TumblingPolicy]]] = {
     Changing: changing_policy,
     When: OpenerPolicy,
     While: OpenerPolicy,
-    From: FromPolicy,
+    From: from_policy,
+    Split: split_policy,
     Reaches: ReachesPolicy,
 }
 """The policies of this module by the type of their value in the language."""

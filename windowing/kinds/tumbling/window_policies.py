@@ -1,0 +1,279 @@
+"""Policies whose conditions look at the open window, or at the window before: `split`, `punct` and `from` (section 12).
+
+The loop asks such a condition of each row that comes while a window is open. The commonest ones say what `delta`, `gap`
+and `reaches` say: these take their road, where no row of these has a null, a NaN, or is too far from another.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...columns.arrays import combined, measures, scale_of, truth
+from ...expressions.syntax import Expression
+from ...language import programs as terms
+from ...language.operands import Operand, operand_column, operand_text
+from ...language.programs import Term, parts_of, term_of, uses_previous
+from ...language.spec import From, Punct, Split
+from ...rows.sequence import Sequences, take_rows
+from ..facts import KeyPane
+from ..needs import Explain, Needs, check_condition
+from ..rules.gather import Gathered, tell_gap
+from ..rules.programs import Compiler, Programs, typed_column
+from ..rules.walk import walk
+from .policy import Told, TumblingPolicy
+
+_FARTHEST = 2**63 - 1
+_MOST = Fraction(np.finfo(np.float64).max)
+
+
+class _Rise(NamedTuple):
+    """What is compared with the first or the last row of a window: more than ``amount`` above it."""
+
+    of: str
+    values: Any
+    amount: Any
+
+
+class _ByWindow(TumblingPolicy):
+    """A policy of one condition that looks at windows; asked with the row in, where that `ends_with` its windows."""
+
+    value: Any
+
+    @property
+    @abstractmethod
+    def expression(self) -> Expression:
+        """The condition."""
+
+    @property
+    def needs(self) -> Needs:
+        """Its parts, none of which must hold a value: null is not true. Decimals of them must fit 64 bits."""
+        names = tuple(map(operand_column, parts_of(self.expression)))
+        smoothed = [each for each in terms.terms(self._term) if isinstance(each, terms.Previous) and each.share]
+        return Needs(
+            names,
+            measured=names,
+            window_before=uses_previous(self.expression),
+            baseline=pa.list_(pa.float64()) if smoothed else None,
+            can_cut=False,  # what is kept of a window is no row
+        )
+
+    @property
+    def _term(self) -> Term:
+        return term_of(self.expression)
+
+    def _compiled(self, schema: pa.Schema) -> Compiler:
+        compiler = Compiler(lambda name: schema.field(name).type)
+        compiler.add(self.expression, self._term)
+        return compiler
+
+    def check_types(self, schema: pa.Schema) -> None:
+        self._compiled(schema)
+
+    def leaves_holes(self, sequences: Sequences) -> bool:
+        may_fail = self._compiled(sequences.rows.schema).may_fail
+        return may_fail and self._rise(sequences) is None and self._reached(sequences) is None
+
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        self._ask(rule, rules, sequences)
+
+    def _ask(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        rise, reached = self._rise(sequences), self._reached(sequences)
+        if reached is not None:
+            rules.reaches(rule, reached.function, reached.argument, self._sides()[1].value, sequences)
+        elif rise is None:
+            asked = rules.programs.afters if self.ends_with else rules.programs.befores
+            asked.append((rule, self.expression))
+        elif rise.of == "first":
+            rules.rises_from_first_row(rule, rise.values, rise.amount)
+        else:
+            tell_gap(rule, rules, sequences, rise.values, rise.amount)
+
+    def _sides(self) -> tuple[Any, Any, str]:
+        """Return what is compared with a number, the number, and the sign between them; else the sign is empty."""
+        match self._term:
+            case terms.Operation(sign=">" | ">=" as sign, operands=(left, terms.Literal() as right)):
+                return left, right, sign
+            case terms.Operation(sign="<" | "<=" as sign, operands=(terms.Literal() as left, right)):
+                return right, left, ">" if sign == "<" else ">="
+        return None, None, ""
+
+    def _rise(self, sequences: Sequences) -> _Rise | None:  # noqa: PLR0911 - what else it may be
+        """Return ``a - first(a) > d`` or ``a - last(a) > d``, where `delta` or `gap` say the same of these rows."""
+        left, limit, sign = self._sides()
+        match left:
+            case terms.Operation(sign="-", operands=(terms.Value(operand=a), terms.Aggregate(argument=b) as other)):
+                if self.ends_with or a != b or other.function not in {"first", "last"} or limit.value < 0:
+                    return None
+            case _:
+                return None
+        column = combined(sequences.rows.column(operand_column(a)))
+        typed = typed_column(column.type, limit.node)
+        if typed is None or typed.kind in {"rank", "truth", "nothing"} or column.null_count:
+            return None
+        values, scale = measures(column), scale_of(column.type).per_second
+        if scale is None:
+            if not np.isfinite(values).all():
+                return None
+            with np.errstate(over="ignore"):
+                amount = values.dtype.type(min(limit.value, _MOST))
+            amount = np.nextafter(amount, values.dtype.type(-1)) if sign == ">=" else amount
+            return _Rise(other.function, values, amount)
+        ticks = limit.value * scale
+        most = ticks.__floor__() if sign == ">" else ticks.__ceil__() - 1
+        if most < 0 or _span(values) > _FARTHEST:
+            return None
+        return _Rise(other.function, values, np.uint64(min(most, 2**64 - 1)))
+
+    def _reached(self, sequences: Sequences) -> terms.Aggregate | None:  # noqa: PLR0911 - what else it may be
+        """Return the aggregate of ``A >= v``, where `reaches` says the same of these rows."""
+        found, _, sign = self._sides()
+        if not self.ends_with or sign != ">=" or not isinstance(found, terms.Aggregate):
+            return None
+        if found.argument is None or found.function == "count":
+            return found
+        if found.function not in {"sum", "min", "max", "range"}:
+            return None
+        column = combined(sequences.rows.column(operand_column(found.argument)))
+        typed = typed_column(column.type, found.node)
+        if typed is None or typed.kind not in {"number", "float", "span", "time"} or typed.is_narrow:
+            return None
+        if typed.kind == "time" and found.function != "range":
+            return None
+        values = measures(column)[column.is_valid().to_numpy(zero_copy_only=False)]
+        if typed.kind == "float":
+            return found if np.isfinite(values).all() else None
+        largest = max(abs(int(values.min(initial=0))), int(values.max(initial=0)))
+        return found if largest * max(2, len(values)) <= _FARTHEST else None
+
+    def explain(self, pane: KeyPane, row: int) -> Told:
+        """Say what the condition saw when it was asked of a row."""
+        numbers: dict[str, str] = {}
+        for term in terms.terms(self._term):
+            name, text = str(operand_text(term.operand)) if isinstance(term, terms.Value) else "", None
+            if name and isinstance(term, terms.Value) and not _is_constant(term.operand):
+                text = pane.text(operand_column(term.operand), row)
+            elif isinstance(term, terms.Aggregate) and term not in _of_window_before(self._term):
+                name = f"{term.function}({'' if term.argument is None else operand_text(term.argument)})"
+                text = _aggregated(pane, term)
+            if text is not None:
+                numbers[name] = text
+        saw = ", ".join(f"{name} is {text}" for name, text in numbers.items())
+        which = "which opens the next window" if not self.ends_with else "its last row"
+        of = "" if not saw else f"; {saw}"
+        told = f"{operand_text(self.expression)} is true for {pane.name(row)}, {which}{of}"
+        return Told(told, numbers, uses_previous(self.expression) or self._is_shown(pane, row))
+
+    def _is_shown(self, pane: KeyPane, row: int) -> bool:
+        """Whether its rows alone, and this one, end the window there."""
+        rows = np.append(pane.rows, row) if not self.ends_with else pane.rows
+        own = pane.sequences
+        alone = Sequences(None, np.array([0, len(rows)]), take_rows(own.rows, rows), own.pos[rows], own.order)
+        rules = Gathered(len(rows), Programs(alone))
+        self._ask(0, rules, alone)
+        nothing = np.empty(0, np.int16)
+        said = rules.said(nothing, np.empty(0, np.int64), np.zeros(2, np.int8))
+        found = walk(alone.bounds, np.zeros(1, np.int64), *said)
+        return bool(found.hi[0] == len(pane.rows) and found.cause[0] == len(rows) - 1)
+
+
+def _span(values: Any) -> int:
+    return int(values.max(initial=values[0])) - int(values.min(initial=values[0])) if len(values) else 0
+
+
+def _is_constant(operand: Operand) -> bool:
+    return not isinstance(operand, str) and not operand.columns
+
+
+def _of_window_before(term: Term) -> list[Term]:
+    return [each.of for each in terms.terms(term) if isinstance(each, terms.Previous)]
+
+
+def _aggregated(pane: KeyPane, term: terms.Aggregate) -> str:
+    """Return an aggregate of the rows of a window as text."""
+    if term.argument is None:
+        return str(len(pane.rows))
+    column = pane.column(operand_column(term.argument)).take(pa.array(pane.rows)).drop_null()
+    if term.function == "count":
+        return str(len(column))
+    if pa.types.is_floating(column.type) and term.function in {"min", "max", "range"}:
+        column = column.filter(pc.invert(pc.is_nan(column)))
+    if not len(column):
+        return "-"
+    match term.function:
+        case "first" | "last":
+            found = column[0 if term.function == "first" else len(column) - 1]
+        case "range":
+            found = pc.subtract(pc.max(column), pc.min(column))
+        case "min" | "max":
+            found = (
+                pc.min_max(column)[term.function]
+                if not pa.types.is_boolean(column.type)
+                else pc.min_max(column.cast(pa.uint8()))[term.function].cast(pa.bool_())
+            )
+        case _:
+            found = {"sum": pc.sum, "mean": pc.mean}[term.function](column)
+    return str(pane.texts(pa.repeat(found, 1))[0])
+
+
+class SplitByWindow(_ByWindow):
+    """``split(E)``, where E looks at windows."""
+
+    value: Split
+
+    why: ClassVar[str] = "split"
+
+    @property
+    def expression(self) -> Expression:
+        return _expression(self.value.condition)
+
+
+class PunctByWindow(_ByWindow):
+    """``punct(E)``, where E looks at windows."""
+
+    value: Punct
+
+    why: ClassVar[str] = "punct"
+    ends_with: ClassVar[bool] = True
+
+    @property
+    def expression(self) -> Expression:
+        return _expression(self.value.column)
+
+
+class FromByWindow(_ByWindow):
+    """``from(E, until=U)``, where U looks at windows."""
+
+    value: From
+
+    why: ClassVar[str] = "until"
+    ends_with: ClassVar[bool] = True
+    opens: ClassVar[bool] = True
+
+    @property
+    def expression(self) -> Expression:
+        return _expression(self.value.until)
+
+    @property
+    def needs(self) -> Needs:
+        needs, opener = super().needs, operand_column(self.value.condition)
+        return replace(needs, attributes=tuple(dict.fromkeys([opener, *needs.attributes])))
+
+    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        if name == operand_column(self.value.condition):
+            check_condition("from", self.value.condition, dtype)
+
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        rules.opens = truth(sequences.rows, operand_column(self.value.condition))
+        self._ask(rule, rules, sequences)
+
+
+def _expression(condition: Operand | None) -> Expression:
+    assert isinstance(condition, Expression)
+    return condition

@@ -1,0 +1,296 @@
+"""Conditions and amounts that look at windows: aggregates of the open window, and of the window before (12, 13).
+
+What such an expression says of single rows is an operand, as in any policy. What is left is a tree of a few signs over
+these operands, numbers and aggregates, which the loop over the rows computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from ..errors import SpecError
+from ..expressions.nodes import Node, walk
+from ..expressions.syntax import Expression, expression_of
+from ..expressions.tokens import Token
+from .aggregate_names import AGGREGATES
+from .operands import Operand, read_operand, read_placed
+from .tokens import Cursor
+
+KEPT: Final = ("count", "sum", "min", "max", "mean", "first", "last", "range")
+"""The aggregates that are kept while a window is open, and that are taken of the window before."""
+MOST_STEPS: Final = 1000
+"""The most parts of a condition or an amount that looks at windows."""
+
+_FORM: Final = "write it like previous(mean(latency), 30)"
+_IN_CONDITIONS: Final = (
+    "around an aggregate of the window there may be numbers, columns, + - * /, abs, least, greatest, coalesce, "
+    "comparisons, AND, OR, NOT"
+)
+_IN_AMOUNTS: Final = "around previous there may be numbers, columns, + - * /, abs, least and greatest"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number, exact.
+
+    ``is_span``: whether it was written as a duration, in seconds.
+    ``is_float``: whether it was written with a point or an exponent.
+    """
+
+    value: Fraction
+    is_span: bool
+    is_float: bool
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The value of an operand in the row that is asked."""
+
+    operand: Operand
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate of the open window.
+
+    ``function``: one of `KEPT`.
+    ``argument``: what it aggregates; None: ``count()``.
+    """
+
+    function: str
+    argument: Operand | None
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Previous:
+    """An aggregate of the window before.
+
+    ``of``: the aggregate.
+    ``default``: what counts where there is no window before, or its aggregate is null.
+    ``share``: the share of the last window in a smoothed value; None: the last window alone counts.
+    ``is_absolute``: whether the aggregate counts without its sign.
+    """
+
+    of: Aggregate
+    default: Term
+    share: float | None
+    is_absolute: bool
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A sign over its operands: arithmetic, a comparison, a condition, or the name of a function."""
+
+    sign: str
+    operands: tuple[Term, ...]
+    node: Node
+
+
+Term: TypeAlias = Literal | Value | Aggregate | Previous | Operation
+
+
+def uses_previous(operand: Operand) -> bool:
+    """Whether an expression asks for the window before."""
+    return not isinstance(operand, str) and "previous" in operand.calls
+
+
+def looks_at_window(operand: Operand) -> bool:
+    """Whether a condition asks for the open window or for the one before."""
+    return not isinstance(operand, str) and any(map(_asks_itself, walk(operand.root)))
+
+
+def read_amount(cursor: Cursor, token: Token, do: str) -> Operand:
+    """Return an amount, which may ask for the window before. Raises `SpecError` with the place in the whole text."""
+    amount = read_operand(cursor, token, do)
+    if not isinstance(amount, str) and uses_previous(amount):
+        read_placed(cursor, token.span.start, lambda: term_of(amount, True))
+    return amount
+
+
+def read_condition(cursor: Cursor, token: Token, do: str) -> Operand:
+    """Return a condition that may look at windows. Raises `SpecError` with the place in the whole text."""
+    condition = read_operand(cursor, token, do)
+    if not isinstance(condition, str) and looks_at_window(condition):
+        read_placed(cursor, token.span.start, lambda: term_of(condition))
+    return condition
+
+
+def parts_of(operand: Operand, is_amount: bool = False) -> tuple[Operand, ...]:
+    """Return what an operand needs of single rows: itself, or its parts where it looks at windows, each once."""
+    looks = uses_previous(operand) if is_amount else looks_at_window(operand)
+    if isinstance(operand, str) or not looks:
+        return (operand,)
+    found: dict[Operand, None] = {}
+    for term in terms(term_of(operand, is_amount)):
+        part = term.operand if isinstance(term, Value) else term.argument if isinstance(term, Aggregate) else None
+        if part is not None:
+            found[part] = None
+    return tuple(found)
+
+
+def terms(term: Term) -> Iterator[Term]:
+    """Yield a term and all below it."""
+    yield term
+    below = (term.of, term.default) if isinstance(term, Previous) else getattr(term, "operands", ())
+    for each in below:
+        yield from terms(each)
+
+
+def refuse_window(operand: Operand) -> None:
+    """Raise `SpecError` for a condition that looks at a window, of a policy whose rows may be in none."""
+    if isinstance(operand, str):
+        return
+    for node in walk(operand.root):
+        if _asks_itself(node):
+            name = node.value[0]
+            what = f"{name}({'..' if node.operands else ''}) looks at the window, and here the row may be in none"
+            raise operand.error(what, node.span, "use it in split, punct or until")
+
+
+def has_duration(node: Node) -> bool:
+    """Whether a part of an amount that asks for the window before is a sum, or another sign, of some duration."""
+    is_single = not _asks(node)  # of which the type of its column says whether it is a duration
+    return node.kind == "interval" if is_single else any(map(has_duration, node.operands))
+
+
+@lru_cache(maxsize=256)
+def term_of(expression: Expression, is_amount: bool = False) -> Term:
+    """Return an expression that looks at windows as a tree.
+
+    ``is_amount``: of numbers, that asks for the window before alone. Raises `SpecError` with the span at fault.
+    """
+    if "lag" in expression.calls and uses_previous(expression):
+        raise expression.error("lag does not go with previous", expression.root.span, "leave one of them out")
+    if sum(1 for _ in walk(expression.root)) > MOST_STEPS:
+        raise expression.error(
+            f"at most {MOST_STEPS} steps may look at windows", expression.root.span, "write it shorter"
+        )
+    return _Reader(expression, is_amount).term(expression.root)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    expression: Expression
+    is_amount: bool
+
+    def error(self, what: str, node: Node, do: str) -> SpecError:
+        return self.expression.error(what, node.span, do)
+
+    def term(self, node: Node) -> Term:
+        literal = _literal(node)
+        if literal is not None:
+            return literal
+        if not _asks(node):
+            return Value(self.operand(node), node)
+        if node.kind == "call" and node.value[0] == "previous":
+            return self.previous(node)
+        if _asks_itself(node):
+            return self.aggregate(node)
+        return self.operation(node)
+
+    def operation(self, node: Node) -> Term:
+        match node.kind:
+            case "sum" | "product" if "%" not in node.value:
+                signs: tuple[str, ...] = node.value
+            case "call" if node.value[0] in self.functions:
+                signs = node.value * max(1, len(node.operands) - 1)
+            case "and" | "or" if not self.is_amount:
+                signs = (node.kind,) * (len(node.operands) - 1)
+            case "not" | "compare" if not self.is_amount:
+                signs = node.value or ("not",)
+            case "is null" if not self.is_amount:
+                signs = ("is not null" if node.value[0] else "is null",)
+            case "negate":
+                signs = ("negate",)
+            case _:
+                which = "of the window before" if self.is_amount else "of the open window"
+                raise self.error(f"this cannot be computed {which}", node, self.around)
+        operands = tuple(map(self.term, node.operands))
+        if len(operands) == 1 or node.kind == "compare":
+            return Operation(signs[0], operands, node)
+        found = operands[0]
+        for sign, other in zip(signs, operands[1:], strict=True):
+            found = Operation(sign, (found, other), node)
+        return found
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        return ("abs", "least", "greatest", *(() if self.is_amount else ("coalesce",)))
+
+    @property
+    def around(self) -> str:
+        return _IN_AMOUNTS if self.is_amount else _IN_CONDITIONS
+
+    def aggregate(self, node: Node) -> Aggregate:
+        if self.is_amount:
+            raise self.error(f"{node.value[0]} looks at no window here", node, _FORM)
+        if node.value[0] not in KEPT:
+            raise self.error(f"{node.value[0]} is not kept while a window is open", node, f"one of {', '.join(KEPT)}")
+        return self.call(node, f"write it like {node.value[0]}(price)")
+
+    def previous(self, node: Node) -> Previous:
+        if len(node.operands) not in {2, 3}:
+            raise self.error("previous takes an aggregate and a default", node, _FORM)
+        call, default, *rest = node.operands
+        share = self.share(rest[0]) if rest else None
+        if _asks(default):
+            raise self.error("the default of previous cannot ask for the window before", default, _FORM)
+        if share is not None and _literal(default) is None:
+            raise self.error(
+                "the default of a smoothed value is a number", default, "write it like previous(sum(x), 4, 0.1)"
+            )
+        is_absolute = call.kind == "call" and call.value[0] == "abs" and len(call.operands) == 1
+        inner = call.operands[0] if is_absolute else call
+        if inner.kind != "call" or inner.value[0] not in KEPT or len(inner.operands) > 1:
+            raise self.error(f"expected one of {', '.join(KEPT)} of a column", call, _FORM)
+        return Previous(self.call(inner, _FORM), self.term(default), share, is_absolute, node)
+
+    def call(self, node: Node, do: str) -> Aggregate:
+        name, arguments = node.value[0], node.operands
+        if len(arguments) > 1:
+            raise self.error(f"{name} takes one column", node, do)
+        if not arguments and name != "count":
+            raise self.error(f"{name} needs a column", node, do)
+        if any(map(_asks, arguments)):
+            what = (
+                f"previous cannot stand inside of {node.value[0]}"
+                if uses_previous(self.expression)
+                else "an aggregate cannot stand inside of an aggregate"
+            )
+            raise self.error(what, node, do)
+        return Aggregate(name, self.operand(arguments[0]) if arguments else None, node)
+
+    def share(self, node: Node) -> float | None:
+        exact = Fraction(node.value[0]) if node.kind == "number" else None
+        if exact is None or not 0 < exact <= 1:
+            text = self.expression.source[node.span.start : node.span.stop]
+            raise self.error(f"the share of the last window is above 0 and at most 1, and this is {text}", node, _FORM)
+        return None if exact == 1 else float(exact)
+
+    def operand(self, node: Node) -> Operand:
+        return node.value[0] if node.kind == "column" else expression_of(node, self.expression.source)
+
+
+def _asks(node: Node) -> bool:
+    return any(map(_asks_itself, walk(node)))
+
+
+def _asks_itself(node: Node) -> bool:
+    return node.kind == "call" and (node.value[0] == "previous" or node.value[0] in AGGREGATES)
+
+
+def _literal(node: Node) -> Literal | None:
+    """Return the number that a node is, seconds of a duration; None where it is another thing."""
+    if node.kind == "interval" and node.value[0] == "0":
+        return Literal(Fraction(node.value[1]) / 10**9, True, False, node)
+    if node.kind != "number":
+        return None
+    return Literal(Fraction(node.value[0]), False, not node.value[0].removeprefix("-").isdecimal(), node)
