@@ -69,6 +69,8 @@ CASES: dict[str, Case] = {
     "retain every": ("retain 4 every 3", USER, {"emit": "entered"}),
     "retain all": ("retain all", USER, {"group_by": ["u"]}),
     "calendar": ('calendar(day, "Europe/Paris", 23:36)', USER, {"order_by": ["day"]}),
+    "growing": ("time(2m) every 20", USER, TS),
+    "parts of growing": ('calendar(day, "Europe/Paris", 23:36) every 1h', (), {"order_by": ["day"]} | PARTS),
     "change": ("change(u)", (), TS),
     "change of a few columns": ("change(u, flag)", USER, {"at_end": "drop"}),
     "cron": ('cron("*/30 2,3 * * *", "Europe/Paris")', USER, {"order_by": ["day"]}),

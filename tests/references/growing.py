@@ -41,7 +41,7 @@ class Growing(Windows):
 
     def on_row(self, pos: int) -> None:
         k = self.windows.window_of(self.clock(pos))
-        if not any(self.open_rows.values()):
+        if not any(of == k for _, of, _ in self.steps):
             begin, end = self.bounds(k)
             inside, at = [], begin + self.every
             while at < end:
@@ -82,12 +82,16 @@ def growing(
     **more: Any,
 ) -> Growing:
     """Let the windows of ``rows`` see all that happens, and return them. ``clock``: as of `references.tumbling`."""
-    own = Growing(rows=rows, windows=windows, every=every, **more)
-    for pos in in_order(rows, own.order):
+    return play(Growing(rows=rows, windows=windows, every=every, **more), clock, at_end)
+
+
+def play(own: Growing, clock: Value | None = None, at_end: Literal["flush", "drop"] = "flush") -> Growing:
+    """Let windows see all that happens to their rows."""
+    for pos in in_order(own.rows, own.order):
         own.until(own.clock(pos))
         own.on_row(pos)
-    if rows and clock is not None:
-        own.until(max(clock, *(row[own.order[0]] for row in rows.values())))
+    if own.rows and clock is not None:
+        own.until(max(clock, *(row[own.order[0]] for row in own.rows.values())))
     if at_end == "flush":
         own.on_end()
     return own

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from references.batched import Lot
 from references.event_time import Intervals, Stamp
+from references.growing import Growing
 from references.sliding import Sliding, Window
 from references.tumbling import Count, Delta, Key, Pane, Row, Time, Tumbling, Value
 
@@ -107,6 +108,32 @@ class TumblingEvents(Tumbling):
         self.told.trigger(pane)
         if pane.closed_by not in {"end", "evicted"}:
             self.told.evict(key, rows, pane.pos)
+        self.heed(key)
+
+
+@dataclass(kw_only=True)
+class GrowingEvents(Growing):
+    """A row goes with the pane of the end of its window."""
+
+    told: Told
+
+    def on_row(self, pos: int) -> None:
+        super().on_row(pos)
+        key = self.key_of(pos)
+        self.told.insert(key, pos, pos)
+        self.heed(key)
+
+    def heed(self, key: Key) -> None:
+        if key in self.told.asked:
+            self.told.go(key)
+            self.open_rows.pop(key, None)
+
+    def show(self, key: Key, rows: Sequence[int], *told: Any, **more: Any) -> None:
+        super().show(key, rows, *told, **more)
+        pane = self.panes[-1]
+        self.told.trigger(pane)
+        if pane.closed_by == "time":
+            self.told.evict(key, pane.rows, pane.pos)
         self.heed(key)
 
 

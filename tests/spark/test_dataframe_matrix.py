@@ -48,6 +48,7 @@ MORE: dict[str, dict[str, Any]] = {
     "time(800)": {"empty": "mark"},
     "delta(t, previous(max(x), 300))": {},
     "sliding, time(1000), time(500)": {},
+    "time(900) every 300": {},
     "sliding, delta(t, 700), count(2)": {"partial": True},
     "sliding, count(3), when(is_end)": {},
     "retain 3 with unique kind": {},

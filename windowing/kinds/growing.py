@@ -23,7 +23,7 @@ from ..clock.interval_grid import time_grid
 from ..columns.arrays import Ints, Mask
 from ..errors import DataError
 from ..language.spec import Calendar, Growing, Time, Tumbling
-from ..language.tokens import decimal_text
+from ..language.tokens import duration
 from ..rows.marks import Marks
 from ..rows.membership import Ranges, memberships_of
 from ..rows.panes import AT_END, BY_TICK, Panes, reason
@@ -174,8 +174,8 @@ class GrowingKind(WindowKind):
             text = f"the clock reached {at}, where it ends; its rows are from {begin}"
             yield Fact("closed", text, None, "time", numbers)
         else:
-            step = decimal_text(self.growing.every)
-            text = f"the clock reached {at}, at a step of {step} s in the window that begins at {begin}"
+            step = duration(self.growing.every)
+            text = f"the clock reached {at}, one of the steps of {step} in the window that begins at {begin}"
             yield Fact("closed", text, None, "trigger", numbers)
         yield from self.policy.near(pane, pane.closed_by == "time")
         yield from pane.changes()

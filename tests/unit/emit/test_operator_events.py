@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from references import event_time, sliding
+from references import event_time, growing, sliding
 from references import tumbling as reference
 from references.batched import batched
 from references.operator_events import (
     Event,
+    GrowingEvents,
     IntervalEvents,
     SlidingEvents,
     Told,
@@ -104,6 +105,16 @@ def test_sliding(
     expected = SlidingEvents(rows=reference.read(log.table), partitions=partitions, **policies, **own)  # type: ignore[arg-type]
     sliding.play(expected, at_end=at_end)
     agree(log, f"sliding, {out}, {look}", told, eviction, at_end=at_end, partial=partial)
+
+
+@examples(200)
+@given(st.data(), logs(clocked=True), st.integers(1, 5), st.booleans(), ENDS)
+def test_growing(data: st.DataObject, log: Log, parts: int, asks: bool, at_end: Any) -> None:
+    every, told = data.draw(my.grids(log.kind("clock")))[0], Told(as_asking) if asks else Told()
+    windows = reference.Time(parts * every, log.kind("clock"))
+    own: dict[str, Any] = {"windows": windows, "every": every, "key": log.key, "order": log.order}
+    growing.play(GrowingEvents(rows=reference.read(log.table), told=told, **own), at_end=at_end)
+    agree(log, f"time({my.text(parts * every)}) every {my.text(every)}", told, at_end=at_end)
 
 
 @given(st.data(), logs(clocked=True), ENDS)

@@ -71,7 +71,14 @@ class Holding(Operator):
 
 @pytest.mark.parametrize(
     "window",
-    ["count(3)", "sliding, delta(a, 2), count(2)", "sliding, time(3), time(2)", "within 4", "retain 3 every 2"],
+    [
+        "count(3)",
+        "sliding, delta(a, 2), count(2)",
+        "sliding, time(3), time(2)",
+        "time(6) every 3",
+        "within 4",
+        "retain 3 every 2",
+    ],
 )
 def test_rows_that_leave_or_are_shown_are_those_that_came_in(window: str) -> None:
     log = log_of(a=[1, 2, 3, 1, 9, 8, 9, 9], clock=[1, 1, 2, 4, 5, 9, 9, 12], k=list("xyxxyxyx"), key=("k",))

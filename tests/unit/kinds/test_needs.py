@@ -13,6 +13,7 @@ NEEDS: dict[str, tuple[tuple[str, ...], bool]] = {
     "punct()": ((), False),
     "punct(done)": (("done",), False),
     "calendar(day)": ((), True),
+    "time(2) every 1": ((), True),
     "count(5), partitioned, partitionAge(2)": ((), True),
     "count(5), partitioned, tupleCount(2)": ((), False),
     "sliding, delta(a, 2), delta(b, 2)": (("a", "b"), False),

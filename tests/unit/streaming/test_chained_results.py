@@ -33,6 +33,7 @@ FIRST: list[Stage] = [
         "gap(t, 1)",
         "sliding, count(3), count(2)",
         "sliding, time(5), time(2)",
+        "time(6) every 2",
         "sliding, delta(t, 3), delta(x, 20)",
         "retain 2",
         "within 3",
