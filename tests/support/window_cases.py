@@ -127,7 +127,7 @@ MORE: list[WindowCase] = [
     ("change(u, flag)", T, {}),
     ('cron("*/2 * * * *", "Asia/Kathmandu")', T, {"empty": "row"}),
     ("time(4) every 1", T, {"closed": "right"}),
-    ("time(3) every 1.5", T, {"origin": Fraction(1, 2)}),
+    ("time(3) every 1.5", T, {"origin": Fraction(1)}),
     ('calendar(day, tz="Europe/Paris", at=00:00) every 25000', T, {}),
     ('calendar(day, tz="Asia/Kathmandu", at=00:01) every 7', T, {"closed": "right"}),
 ]
