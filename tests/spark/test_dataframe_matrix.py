@@ -35,8 +35,8 @@ SAMPLE: dict[str, dict[str, Any]] = {
     "punct()": {"marks": "is_end"},
 }
 MORE: dict[str, dict[str, Any]] = {
-    "count(7)": {},
-    "delta(t, 600)": {},
+    "count(7)": {"distinct": "kind count 3"},
+    "delta(t, 600)": {"distinct": "kk within 300", "let": "kk=upper(kind)"},
     'calendar(day, tz="Europe/Paris")': {},
     'cron("30 */6 * * *", "Europe/Paris")': {},
     "change(kind)": {},

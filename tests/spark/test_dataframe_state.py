@@ -23,7 +23,7 @@ pytestmark = [
 ]
 CALLS = ["n=count()", "sum(x)", "first(t)", "ids=collect(id)"]
 WINDOWS: dict[str, dict[str, Any]] = {
-    "count(7)": {},
+    "count(7)": {"distinct": "kind within 300"},
     "time(600)": {},
     "gap(t, 100) or delta(t, 900)": {"let": "kk=upper(k)", "key": "kk", "where": "x > 0.2"},
     "when(x > 0.9) or count(20)": {"let": "y=x - lag(x)", "aggregates": [*CALLS, "last(y)"]},

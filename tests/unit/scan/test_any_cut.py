@@ -237,6 +237,7 @@ def test_operators_are_called_as_in_one_scan(
     keyed = (keyed or "partitioned" in window) and own.get("empty") != "mark"
     table, end = table.sort_by("t") if order_by == T else table, data.draw(st.sampled_from(["flush", "drop"]))
     options = {"key": ["k"] if keyed else [], "order_by": order_by, "at_end": end, **own}
+    options |= data.draw(st.sampled_from([{}, {"distinct": DISTINCT[order_by == T][0]}]))
     asks &= not evicts and (keyed or not own.get("partial"))
     plan = plan_of(table, window, options | {"operator": ASKING if asks else KEEPER})
     check_runs(data, plan, table, keyed, end)
