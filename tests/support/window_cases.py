@@ -142,7 +142,7 @@ AMOUNTS: list[WindowCase] = [
     ("count(1000)", T, {}),
 ]
 """Amounts that rows say, which may reject a row, and windows of many rows."""
-AGGREGATES = ["count()", "sum(a)", "ids=collect(id)", "top=max(x)", "mean(x)", "spread=var(x)"]
+AGGREGATES = ["count()", "sum(a)", "ids=collect(id)", "top=max(x)", "mean(x)", "spread=var(x)", "skew(x)", "rank(a)"]
 
 MERGING = [
     "count()", "count(x)", "sum(a)", "sum(x)", "mean(x)", "mean(a)", "min(x)", "max(x)", "min(u)", "max(t)",

@@ -174,25 +174,39 @@ def counts_below(ranks: Ints, distinct: int, picks: Ints, deltas: PaneDeltas) ->
 
 
 @kernel
-def _distance_at(counts: Counts, first: Ints, ascending: Floats, count: int, place: int, middle: float) -> float:
-    """The distance from ``middle`` at a place of the sorted distances of the pane's first ``count`` values.
+def _from(counts: Counts, first: Ints, ascending: Floats, place: int, middle: float) -> float:
+    """How far the value at a place of the pane's sorted values is above ``middle``; less than 0 below it."""
+    above: float = ascending[_find(counts, first, place)] - middle
+    return above
 
-    The ``place + 1`` nearest values are neighbours in order. Of all such runs of neighbours it is the one whose farther
-    end is nearest: as a run moves up, its lower end comes nearer and its upper end goes away.
+
+@kernel
+def _nearest_run(
+    counts: Counts, first: Ints, ascending: Floats, last: int, width: int, middle: float, guess: int
+) -> int:
+    """Where the ``width + 1`` values nearest to ``middle`` begin among the pane's sorted values, at most at ``last``.
+
+    They are neighbours in order. As such a run moves up, its lower end comes nearer and its upper end goes away, so it
+    is about the first whose upper end is the farther one. That is looked for from a guess on, in steps that double.
     """
-    low, high = 0, count - 1 - place
+    at = min(guess, last - 1)
+    low, high, step = 0, last, 1
+    # Invariant: no run before ``low`` is the first one, none after ``high``, and ``low <= at < high``.
     while low < high:
-        at = (low + high) >> 1
-        lower, upper = ascending[_find(counts, first, at)], ascending[_find(counts, first, at + place)]
-        if upper - middle >= middle - lower:
+        if _from(counts, first, ascending, at + width, middle) >= -_from(counts, first, ascending, at, middle):
             high = at
+            at = max(low, at - step)
         else:
             low = at + 1
-    best = np.inf
-    for at in range(max(0, low - 1), low + 1):
-        lower, upper = ascending[_find(counts, first, at)], ascending[_find(counts, first, at + place)]
-        best = min(best, max(abs(lower - middle), abs(upper - middle)))
-    return best
+            at = min(high - 1, at + step)
+        step *= 2
+        if step > high - low:
+            at = (low + high) >> 1
+    if low > 0:
+        before, after = low - 1, low + width
+        if -_from(counts, first, ascending, before, middle) < _from(counts, first, ascending, after, middle):
+            return before
+    return low
 
 
 @kernel
@@ -213,7 +227,7 @@ def median_deviations(ranks: Ints, ascending: Floats, deltas: PaneDeltas) -> Flo
         endless -= 1
     while lowest < known and ascending[lowest] == -np.inf:
         lowest += 1
-    size = 0
+    size = run = 0
     for p in range(panes):
         size += _move(counts, first, ranks, deltas, p)
         count = _below(counts, first, known) if known < ranks.size else size
@@ -230,9 +244,14 @@ def median_deviations(ranks: Ints, ascending: Floats, deltas: PaneDeltas) -> Flo
             if below + is_between < (others if middle > 0.0 else count - others):
                 out[p] = np.inf
         elif not np.isnan(middle):
-            out[p] = _distance_at(counts, first, ascending, count, below, middle)
-            if is_between:
-                out[p] = between(out[p], _distance_at(counts, first, ascending, count, below + 1, middle), 0.5)
+            run = _nearest_run(counts, first, ascending, count - 1 - below, below, middle, run)
+            ends = -_from(counts, first, ascending, run, middle), _from(counts, first, ascending, run + below, middle)
+            out[p] = max(abs(ends[0]), abs(ends[1]))
+            if is_between:  # the next distance is that of a neighbour of the run
+                far = -_from(counts, first, ascending, run - 1, middle) if run > 0 else np.inf
+                if run + below + 1 < count:
+                    far = min(far, _from(counts, first, ascending, run + below + 1, middle))
+                out[p] = between(out[p], far, 0.5)
     return out
 
 

@@ -58,7 +58,7 @@ class EnrichTable:
             for is_after, without in ((False, "forward"), (True, "backward"))
             if self.bound.direction != without
         ]
-        found = sides[0] if len(sides) == 1 else _nearer(*sides, at, self.order)
+        found = sides[0] if len(sides) == 1 else _nearer(sides[0], sides[1], at, self.order)
         if self.bound.within is not None:
             found[_is_too_far(found, at, self.order, self.bound.within)] = -1
         return found
