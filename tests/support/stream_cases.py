@@ -26,5 +26,5 @@ def options_of(draw: st.DrawFn, case: WindowCase, keyed: bool) -> dict[str, Any]
 
 def is_by_key(case: WindowCase) -> bool:
     """Whether no key of the window depends on another but by the clock."""
-    couples = ("partitioned", "timeInterval", "punct()")
+    couples = ("partitioned", "timeInterval", "punct()", "table")  # a table has one state for all keys
     return not any(word in case[0] for word in couples) and case[2].get("empty") != "mark"

@@ -154,7 +154,7 @@ def test_parts_give_the_windows_of_the_table(
     if arrival:
         table = table.append_column("pos", pa.array(np.arange(len(table))))
     plan = plan_for(case[0], table.schema, **options)
-    layout = layout_of(plan, arrival, "flag" if plan.takes_marks else None)
+    layout = layout_of(plan, arrival, "flag" if plan.takes_marks else None, has_state=True)
     assert layout.by_key == (is_by_key(case) and bool(options["key"]))
     if case[1] == ["t"]:
         ties = [arrival] if arrival else [name for name in layout.ties if name != "t"]

@@ -87,7 +87,7 @@ TWELVE = pa.table({
     "id": range(12), "t": pa.array(range(12), pa.timestamp("s")), "a": pa.array(range(12), pa.int32()),
     "x": np.arange(12.0), "flag": [False, True] * 6, "u": ["p", "q"] * 6, "k": ["a"] * 12,
 })  # fmt: skip
-WHOLE = ("partitioned", "retain all", "lag(")
+WHOLE = ("partitioned, ", "retain all", "lag(")
 
 
 @pytest.mark.parametrize("case", [*WINDOWS, *MORE], ids=lambda case: f"{case[0]} {case[1]}")

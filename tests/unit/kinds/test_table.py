@@ -1,0 +1,166 @@
+"""Windows of a table against the reference, row at a time; and night after night, each with a table of its own."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wincli
+from references.table import Window, table_panes
+from support.strategies import examples
+from support.table_equality import difference, in_order, same
+from wincli.windowing.errors import ConfigError, DataError
+
+CLOCKS = [pa.int64(), pa.float64(), pa.timestamp("s"), pa.timestamp("us", "UTC"), pa.date32(), pa.decimal128(9, 2)]
+KEYS = ["a", "b", "c"]
+
+
+@st.composite
+def window_rows(draw: st.DrawFn, named: bool) -> list[Window]:
+    def window() -> Window:
+        start = draw(st.integers(-2, 20))
+        length = draw(st.sampled_from([0, 1, 2, 3, 5, 9, 30]))
+        return Window(start, start + length, draw(st.sampled_from([*KEYS, "z"])) if named else None)
+
+    return [window() for _ in range(draw(st.integers(0, 9)))]
+
+
+@st.composite
+def rows_in_order(draw: st.DrawFn) -> list[tuple[str, int, int]]:
+    clocks = sorted(draw(st.lists(st.integers(0, 20), max_size=14)))
+    return [(draw(st.sampled_from(KEYS)), clock, at) for at, clock in enumerate(clocks)]
+
+
+def typed(values: list[int], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_decimal(kind):
+        return pa.array([Decimal(value) for value in values], kind)
+    return pa.array(values, pa.int32() if pa.types.is_date(kind) else pa.int64()).cast(kind)
+
+
+def log_of(rows: list[tuple[str, int, int]], kind: pa.DataType) -> pa.Table:
+    keys, clocks, names = ([row[at] for row in rows] for at in range(3))
+    return pa.table({"k": pa.array(keys, pa.string()), "t": typed(clocks, kind), "id": pa.array(names, pa.int64())})
+
+
+def table_of(windows: list[Window], kind: pa.DataType, places: list[int] | None = None) -> pa.Table:
+    places = list(range(len(windows))) if places is None else places
+    starts, ends = ([getattr(windows[at], name) for at in places] for name in ("start", "end"))
+    keys = pa.array([windows[at].key for at in places], pa.string())
+    return pa.table(
+        {"s": typed(starts, kind), "e": typed(ends, kind), "key": keys, "place": pa.array(places, pa.int64())}
+    )
+
+
+@examples(600)
+@given(
+    st.data(), rows_in_order(), st.booleans(), st.booleans(), st.sampled_from(["left", "right"]),
+    st.sampled_from(["skip", "row"]), st.sampled_from(CLOCKS), st.sampled_from(["flush", "drop"]),
+)  # fmt: skip
+def test_windows_are_those_of_the_reference(
+    data: st.DataObject, rows: list[tuple[str, int, int]], keyed: bool, named: bool, closed: str, empty: str,
+    kind: pa.DataType, at_end: str,
+) -> None:  # fmt: skip
+    named &= keyed
+    windows = data.draw(window_rows(named))
+    told = [(key if keyed else "", clock, name) for key, clock, name in rows]
+    mode = "keys" if empty == "row" and named else empty
+    wanted = table_panes(told, windows, right=closed == "right", empty=mode, flush=at_end == "flush")
+    request = f"w {'on k=key ' if named else ''}from s to e take place as which"
+    found = wincli.aggregate(
+        log_of(rows, kind), "table(w)", key=["k"] if keyed else [], order_by=["t"], closed=closed, empty=empty,
+        at_end=at_end, windows={request: table_of(windows, kind)}, aggregates=["n=count()", "ids=collect(id)"],
+    ).to_pylist()  # fmt: skip
+    panes = [(row["k"] if keyed else "", row["which"], tuple(row["ids"] or ()), row["closed_by"]) for row in found]
+    assert sorted(panes, key=str) == sorted(((p.key, p.window, p.rows, p.closed_by) for p in wanted), key=str)
+    for key in {pane[0] for pane in panes}:
+        own = sorted((row for row in found if (row["k"] if keyed else "") == key), key=lambda row: row["window"])
+        assert [row["window"] for row in own] == list(range(len(own)))
+        assert [row["which"] for row in own] == [pane.window for pane in wanted if pane.key == key]
+
+
+@examples(400)
+@given(
+    st.data(), rows_in_order(), st.booleans(), st.booleans(), st.sampled_from(["left", "right"]),
+    st.sampled_from(["skip", "row"]),
+)  # fmt: skip
+def test_nights_that_have_the_windows_which_begin_in_them_are_one_run(
+    data: st.DataObject, rows: list[tuple[str, int, int]], keyed: bool, named: bool, closed: str, empty: str
+) -> None:
+    """Whatever else their tables have: windows that are over, or known, and those of later nights."""
+    named &= keyed
+    kind, windows = pa.int64(), data.draw(window_rows(named))
+    if empty == "row" and keyed and not named:  # else the number of an empty window waits for the next row of its key
+        windows = [each for at, each in enumerate(windows) if not any(map(nests, [each] * at, windows[:at]))]
+    request = f"w {'on k=key ' if named else ''}from s to e"
+    options: dict[str, Any] = {"key": ["k"] if keyed else [], "order_by": ["t"], "closed": closed, "empty": empty}
+    options |= {"aggregates": ["n=count()", "ids=collect(id)"]}
+    whole = wincli.aggregate(
+        log_of(rows, kind), "table(w)", windows={request: table_of(windows, kind)}, at_end="flush", **options
+    )
+    cuts = [0, *data.draw(st.lists(st.integers(0, len(rows)), max_size=3).map(sorted)), len(rows)]
+    state: Any = "new"
+    found, clock = [], None
+    for night, (low, high) in enumerate(pairwise(cuts)):
+        own = rows[low:high]
+        after = max([clock, *(row[1] for row in own)], key=lambda each: -1 if each is None else each)
+        is_last = night == len(cuts) - 2
+        begins = [at for at, each in enumerate(windows) if clock is None or each.start > clock]
+        must = {at for at in begins if is_last or (after is not None and windows[at].start <= after)}
+        others = data.draw(st.sets(st.sampled_from(range(len(windows))))) if windows else set()
+        places = sorted(must | others)
+        at_end = "flush" if is_last else "hold"
+        tonight = {request: table_of(windows, kind, places)}
+        result, state = wincli.aggregate(
+            log_of(own, kind), "table(w)", windows=tonight, state=state, at_end=at_end, **options
+        )
+        found.append(result)
+        clock = after
+    some = in_order(pa.concat_tables(found))
+    assert same(some, in_order(whole)), difference(some, in_order(whole))
+
+
+def nests(one: Window, other: Window) -> bool:
+    """Whether the bounds of two windows fall, whichever comes first."""
+    return one.start < other.end and other.start < one.end
+
+
+LOG = pa.table({"k": ["a", "a", "b"], "t": [1, 5, 9], "x": [1, 2, 3]})
+
+
+def told(windows: dict[str, Any], spec: str = "table(w)", **options: Any) -> str:
+    with pytest.raises((ConfigError, DataError)) as caught:
+        wincli.aggregate(LOG, spec, order_by=["t"], windows=windows, **options)
+    return str(caught.value)
+
+
+def test_a_table_whose_row_is_no_window_is_an_error_that_names_the_row() -> None:
+    for values, words in (
+        (([0, 3], [2, None]), "--windows w: row 2 of the table has no end"),
+        (([None, 3], [2, 4]), "--windows w: row 1 of the table has no start"),
+        (([0, 3], [2, 1]), "--windows w: row 2 of the table ends (1) before it begins (3)"),
+        (([0.0, float("nan")], [2.0, 4.0]), "--windows w: row 2 of the table has no start"),
+    ):
+        table = pa.table({"s": values[0], "e": values[1]})
+        assert words in told({"w from s to e": table})
+    table = pa.table({"s": [0, 1], "e": [2, 3], "k": ["a", None]})
+    assert "--windows w: row 2 of the table has no k" in told({"w on k from s to e": table}, key="k")
+
+
+def test_a_table_that_does_not_fit_the_window_is_refused() -> None:
+    table = pa.table({"s": [0], "e": [2], "k": ["a"], "plant": ["p"], "text": ["x"]})
+    for request, words in (
+        ("w on plant from s to e", "'plant' is no key of the window; give --key plant"),
+        ("w from text to e", "'text' is string and 't' is int64: these do not compare"),
+        ("w from s to nothing", "its table has no column 'nothing'"),
+        ("v from s to e", 'table(w) needs its windows; --windows "w=PATH [on KEY] from START to END"'),
+    ):
+        assert words in told({request: table}), request
+    assert "windows: 'w' is used by no window" in told({"w from s to e": table}, "count(2)")
+    assert "--empty mark" in told({"w from s to e": table}, empty="mark")
+    assert "--emit left is for" in told({"w from s to e": table}, emit="left")
