@@ -1,7 +1,7 @@
 """Conditions that look at the open window, row at a time (section 12), and smoothed windows before (section 13).
 
 A condition here is a function of what it sees: the rows that the window holds, the row that is asked, and the rows of
-the key's windows before. It returns True, False or None, or raises `TooFarError` for an integer that does not fit 64 bits.
+the key's windows before. It returns True, False or None, or raises `TooFarError` for an integer beyond 64 bits.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from references.tumbling import TooFarError, Policy, Row, Rows, Value, aggregate, is_nan
+from references.tumbling import Policy, Row, Rows, TooFarError, Value, aggregate, is_nan
 
 Sees = Callable[[Rows, Row, Rows], Any]
 """The rows that the window holds, the row that is asked, and the rows of the window before, a `History`."""

@@ -60,6 +60,9 @@ WINDOWS: list[WindowCase] = [
     ("gap(t, 2) or delta(a, 3) or count(4)", T, {}),
     ("while(flag) or time(4)", T, {}),
     ("when(flag)", ARRIVAL, {}),
+    ("split(abs(a - first(a)) > 2) or punct(sum(x) > 0.5 and count() > 1)", T, {}),
+    ("from(flag) or split(u <> first(u) or t - last(t) >= 2s)", T, {}),
+    ("punct(count() >= 2 * previous(count(), 1, 0.25)) or split(a > mean(a) + 2)", T, {}),
     ("from(x > 0.5, until=flag)", T, {}),
     ("reaches(sum(a), 205) or change(u)", ARRIVAL, {}),
     ("time(4)", T, {"closed": "right"}),
@@ -71,6 +74,7 @@ WINDOWS: list[WindowCase] = [
     ("table(w), partitioned", T, {"windows": {"w on k from s to e": NESTED}, "closed": "right"}),
     ("table(w)", T, {"windows": {"w from s to e": FOLLOWING}, "empty": "row"}),
     ("table(w), partitioned", T, {"windows": {"w on k from s to e": NESTED}, "empty": "row"}),
+    ("split(range(a) > 1 or x is distinct from last(x)), partitioned, tupleCount(4)", ARRIVAL, {}),
 ]
 MORE: list[WindowCase] = [
     ("time(4)", T, {"empty": "row"}),
@@ -90,6 +94,8 @@ MORE: list[WindowCase] = [
     ("change(u)", T, {}),
     ("change(x, flag)", ARRIVAL, {}),
     ("punct(flag)", T, {}),
+    ("split(flag)", ARRIVAL, {}),
+    ("split(sum(a) * 9223372036854775 < 0) or gap(t, 2)", T, {}),
     ("punct()", T, {}),
     ('calendar(day, tz="Europe/Paris", at=00:00)', T, {"empty": "row"}),
     ('cron("* * * * *", "Europe/Paris")', T, {"empty": "row"}),

@@ -128,7 +128,10 @@ class Policy:
         return None
 
     def ending(self, times: Times) -> str:
-        """Return when the policy ends a window, as the rest of a sentence that begins with ``a window ends``."""
+        """Return when the policy ends a window, as the rest of a sentence that begins with ``a window ends``.
+
+        It is empty where the policy ends none.
+        """
         raise NotImplementedError(times)
 
 

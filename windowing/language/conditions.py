@@ -132,7 +132,7 @@ class From(Policy):
 
     def ending(self, _: Times) -> str:
         if self.until is None:
-            return "by other rules, or at the end of the data"
+            return ""
         until = operand_text(self.until)
         return f"with the first row for which {until} is true, which may be the row that opened it"
 

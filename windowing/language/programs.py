@@ -259,13 +259,12 @@ class _Reader:
             raise self.error(f"{name} takes one column", node, do)
         if not arguments and name != "count":
             raise self.error(f"{name} needs a column", node, do)
-        if any(map(_asks, arguments)):
+        if arguments and _asks(arguments[0]):
+            is_previous = any(each.value[:1] == ("previous",) for each in walk(arguments[0]) if each.kind == "call")
             what = (
-                f"previous cannot stand inside of {node.value[0]}"
-                if uses_previous(self.expression)
-                else "an aggregate cannot stand inside of an aggregate"
+                "previous cannot stand inside of previous" if is_previous else f"{name} is of rows, not of aggregates"
             )
-            raise self.error(what, node, do)
+            raise self.error(what, arguments[0], do)
         return Aggregate(name, self.operand(arguments[0]) if arguments else None, node)
 
     def share(self, node: Node) -> float | None:

@@ -36,10 +36,13 @@ def _tumbling(spec: Tumbling, options: Options, times: Times) -> list[str]:
         if isinstance(policy, Growing):
             step = duration(policy.every)
             found.append(f"A window comes out every {step} from its beginning, with its rows so far, and at its end.")
-    elif len(policy.alternatives) == 1:
-        found.append(f"A window ends {policy.ending(times)}.")
+        return [*found, *_eviction(spec.eviction, options)]
+    endings = [each.ending(times) for each in policy.alternatives]
+    endings = [each for each in endings if each] or ["at the end of the data alone"]
+    if len(endings) == 1:
+        found.append(f"A window ends {endings[0]}.")
     else:
-        numbered = "; ".join(f"({number}) {each.ending(times)}" for number, each in enumerate(policy.alternatives, 1))
+        numbered = "; ".join(f"({number}) {each}" for number, each in enumerate(endings, 1))
         found.append(f"A window ends at whichever comes first: {numbered}.")
     return [*found, *_eviction(spec.eviction, options)]
 

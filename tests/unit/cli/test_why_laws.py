@@ -254,6 +254,7 @@ ONE_OF = {
     "when": "when(flag)",
     "while": "while(flag)",
     "from": "from(flag, until=a > 100)",
+    "split": "split(abs(a - first(a)) > 2)",
     "reaches": "reaches(sum(a), 300)",
     "time": "time(4)",
     "calendar": "calendar(day)",
@@ -261,7 +262,9 @@ ONE_OF = {
 }
 OTHERS = ["punct()", "count(1 + a % 3)", "delta(t, a % 9)", "gap(t, 2 + a % 3)", "delta(t, previous(count(), 3))",
         "gap(t, previous(count(), 1))", "count(previous(count(), 1) + 1)", "reaches(range(t), 6)",
-        "reaches(min(x), 0.5)", "reaches(count(x), 2)", "change(flag, x)"]  # fmt: skip
+        "reaches(min(x), 0.5)", "reaches(count(x), 2)", "change(flag, x)", "split(flag)", "from(flag) or gap(t, 3)",
+        "punct(sum(a) > 250 and count(x) > 1)", "from(flag, until=max(x) > min(x))",
+        "split(t - last(t) >= 2s) or split(count() >= previous(count(), 2, 0.5))"]  # fmt: skip
 TWO = {
     "count": "count(3)", "delta": "delta(a, 1)", "gap": "gap(a, 1)", "change": "change(flag)", "punct": "punct(a > 99)",
     "reaches": "reaches(count(), 3)", "time": "time(3)",
