@@ -325,7 +325,7 @@ def plain_amounts(key: str, value: Any) -> Any:
             return [str(_BESIDE[key](text)) for text in value]
         if key == "distinct":
             return None if value is None else str(parse_distinct(value))
-        return decimal_text(window_value(_TIMES[key], value)) if key in _TIMES else value
+        return decimal_text(window_value(_TIMES[key], value)) if key in _TIMES and value is not None else value
     except (SpecError, ConfigError):
         return value
 

@@ -310,13 +310,13 @@ def window_value(declared: Option, text: Any) -> Any:
 
     Raises `SpecError` or `ConfigError` where the value is none of its kind.
     """
-    return _OF_WINDOW[declared.kind](text) if declared.kind in _OF_WINDOW else text
+    return _OF_WINDOW[declared.kind](text) if declared.kind in _OF_WINDOW and text is not None else text
 
 
 _OF_WINDOW: Mapping[Kind, Callable[[Any], Any]] = {
     "distinct": lambda text: None if text is None else parse_distinct(text),
     "duration": parse_duration,
-    "expression": lambda text: None if text is None else parse_expression(text),
+    "expression": parse_expression,
     "lets": lambda texts: tuple(map(parse_let, texts)),
     "origin": origin_seconds,
 }

@@ -61,6 +61,7 @@ class DrawnArguments(TypedDict, total=False):
     event_time: str | None
     lag: Seconds
     min_gap: Seconds
+    max_ahead: Seconds | None
     emit_evicted: bool
     windows: Mapping[str, Rows] | None
 
@@ -176,7 +177,7 @@ def _value(declared: Option, given: Any) -> Any:
     if declared.kind in ("expression", "distinct"):
         read: Callable[[str], Any] = parse_expression if declared.kind == "expression" else parse_distinct
         return None if given is None else read(given)
-    return Fraction(given) if declared.kind == "duration" else given
+    return Fraction(given) if declared.kind == "duration" and given is not None else given
 
 
 def _named(name: str, text: str) -> AggregateCall | AggregateExpression:

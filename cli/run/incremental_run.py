@@ -289,9 +289,8 @@ class UnitRun(PlainRun):
             parts = snapshot.parts if records else (*snapshot.parts, *staged.plan.table_parts)
             oldest = None if snapshot.oldest is None else str(snapshot.oldest)
             still_open = OpenWindows(snapshot.windows, snapshot.keys, oldest)
-            registers = {"clock": snapshot.registers.clock, "watermark": snapshot.registers.watermark}
             identity, counts = state_identity(run.stage), outcome.counts.recorded()
-            told = identity, registers, counts, outcome.windows, parts, still_open
+            told = identity, snapshot.registers.plain, counts, outcome.windows, parts, still_open
             records.append(StageRecord(run.stage.name, *told))
         stages = tuple(records)
         former, record = self.mode.state.record(self.mode.unit.label), self._record(staged, stages)

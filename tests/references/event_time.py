@@ -78,7 +78,10 @@ class Intervals(Windows):
     lag: Fraction = Fraction(0)
     min_gap: Fraction = Fraction(0)
     contents: dict[tuple[int, Key], Content] = field(default_factory=dict)
+    max_ahead: Fraction | None = None
     highest: Fraction | None = None
+    votes: list[Fraction] = field(default_factory=list)
+    count: int = 0
     watermark: Fraction | None = None
     late: list[int] = field(default_factory=list)
     filtered: list[int] = field(default_factory=list)
@@ -101,11 +104,27 @@ class Intervals(Windows):
 
     def follow(self, pos: int) -> None:
         """Let a row raise the watermark, whatever became of it."""
-        now = self.event(pos)
-        self.highest = now if self.highest is None else max(self.highest, now)
+        if not self.believes(self.event(pos)):
+            return
         risen = nearest(self.highest - self.lag, self.grid.kind)
         if self.watermark is None or risen >= nearest(self.watermark + self.min_gap, self.grid.kind):
             self.on_watermark(risen, self.cause(pos))
+
+    def believes(self, now: Fraction) -> bool:
+        """Let a row raise the latest event time, or vote (section 19); return whether there is one."""
+        kind = self.grid.kind
+        if self.max_ahead is None:
+            self.highest = now if self.highest is None else max(self.highest, now)
+        elif self.highest is None or now > nearest(self.highest + nearest(self.max_ahead, kind), kind):
+            self.votes.append(now)
+            if self.count == 9:
+                self.highest, self.count, self.votes = min(self.votes), 0, []
+            else:
+                self.count += 1
+        else:
+            self.highest, self.count = max(self.highest, now), max(0, self.count - 1)
+            self.votes = self.votes if self.count else []
+        return self.highest is not None
 
     def on_watermark(self, seconds: Fraction, stamp: Stamp) -> None:
         if self.watermark is not None and seconds <= self.watermark:

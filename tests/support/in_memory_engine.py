@@ -19,7 +19,7 @@ from wincli.windowing.engine.presorted import scan_in_one_pass
 from wincli.windowing.engine.range_cuts import PLACE, Samples, SliceBounds, slices_of
 from wincli.windowing.engine.rejects import reject_schema
 from wincli.windowing.engine.run import exchange_and_scan, outcome_of
-from wincli.windowing.engine.slice_scan import TaskReport, run_global_pass, scan_directly
+from wincli.windowing.engine.slice_scan import TaskReport, run_global_pass, scan_directly, with_cut
 from wincli.windowing.engine.snapshot import RestorePoint, Snapshot
 from wincli.windowing.engine.strategy import Sample, Strategy
 from wincli.windowing.engine.task import FILES, Chunk, Sizes, TaskContext, with_projection, with_windows
@@ -250,7 +250,7 @@ def run_in_memory(
     edges = sorted({0, len(source.splits), *(b for b in chunk_bounds if b < len(source.splits))})
     groups = [source.splits[low:high] for low, high in pairwise(edges)]
     chunks: Sequence[Chunk] = [Chunk(i, group[0].base, tuple(group)) for i, group in enumerate(groups)]
-    slices = 1
+    slices, work = 1, with_cut(work, chunks, executor)
     if in_order is not None:
         scanned = in_order(work, chunks)
         assert scanned is not None

@@ -54,8 +54,7 @@ class IncrementalRuns:
         assert min(result.counts.windowed, result.counts.filtered, result.counts.held) >= 0
         if self.results:
             assert result.counts.carried == self.results[-1].counts.held
-        left = result.snapshot.registers
-        self.registers = json.loads(json.dumps({"clock": left.clock, "watermark": left.watermark}))
+        self.registers = json.loads(json.dumps(result.snapshot.registers.plain))
         self.results.append(result)
         self.starts.append(self.starts[-1] + sum(len(table) for table in tables))
 

@@ -39,6 +39,7 @@ WINDOWS: list[WindowCase] = [
     ("timeInterval, intervalDuration(6), creationPeriod(2), discardAge(5)", ARRIVAL, {"event_time": "t"}),
     ("timeInterval, intervalDuration(2), creationPeriod(3), intervalOffset(1)", T, {"event_time": "t"}),
     ("timeInterval, intervalDuration(6), creationPeriod(4)", ARRIVAL, {"event_time": "t", "min_gap": Fraction(3)}),
+    ("timeInterval, intervalDuration(4), discardAge(3)", ARRIVAL, {"event_time": "t", "max_ahead": Fraction(2)}),
     ("within 3", T, {}),
     ("within 2.5 retain 2", T, {}),
     ("within 4 every 3 with unique u", T, {}),
@@ -77,6 +78,12 @@ WINDOWS: list[WindowCase] = [
     ("split(range(a) > 1 or x is distinct from last(x)), partitioned, tupleCount(4)", ARRIVAL, {}),
 ]
 MORE: list[WindowCase] = [
+    (
+        "timeInterval, intervalDuration(3)",
+        ARRIVAL,
+        {"event_time": "t", "max_ahead": Fraction(1), "min_gap": Fraction(2)},
+    ),
+    ("gap(t, 2)", T, {"max_ahead": Fraction(10**6)}),
     ("time(4)", T, {"empty": "row"}),
     ("time(4)", T, {"empty": "mark"}),
     ("time(2.5)", T, {}),

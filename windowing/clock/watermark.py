@@ -23,6 +23,8 @@ from .interval_grid import Intervals, make_intervals
 
 NO_LEVEL = int(np.iinfo(np.int64).min)
 """The level before the first watermark: no pane is complete."""
+ENOUGH = 10
+"""So many rows ahead of their time are believed."""
 _MOST_TICKS = 2**64 - 1
 
 
@@ -34,12 +36,42 @@ class WatermarkPath:
     ``known``: bool (n,), false for the first row of all, true for all others.
     ``advances``: bool (n,), the rows that announce a new watermark.
     ``final``: the watermark after the last row; None before the first row of all.
+    ``belief``: what is believed after the last row; None without ``--max-ahead``.
+    ``ahead``: bool (n,), the rows ahead of their time; None without ``--max-ahead``.
     """
 
     before: Measures
     known: Mask
     advances: Mask
     final: ClockValue | None
+    belief: Belief | None = None
+    ahead: Mask | None = None
+
+    @property
+    def after(self) -> Measures:
+        """The watermark after each row, (n,)."""
+        if self.final is None or not len(self.before):
+            return self.before
+        return np.append(self.before[1:], self.before.dtype.type(self.final))
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """How far event time is believed to have come where rows may be ahead of their time (semantics section 19).
+
+    ``latest``: the latest event time believed, a measure; None: not enough rows yet.
+    ``votes``: how many rows said that it is later, less those that did not; fewer than `ENOUGH`.
+    ``least``: the smallest event time among them since there were none; None: there are none.
+    """
+
+    latest: ClockValue | None = None
+    votes: int = 0
+    least: ClockValue | None = None
+
+    def passed(self, highest: ClockValue, rows: int) -> Belief:
+        """Return what is believed after ``rows`` none of which is ahead, at least one; ``highest`` is their largest."""
+        votes = max(0, self.votes - rows)
+        return Belief(after(self.latest, highest), votes, self.least if votes else None)
 
 
 def highest(readings: Measures) -> ClockValue | None:
@@ -60,6 +92,7 @@ class Lateness:
     ``lag``: how far the watermark stays behind the largest event time, in seconds, at least 0.
     ``min_gap``: the least rise that takes effect, in seconds, at least 0.
     ``age``: the discard age, in seconds, at least 0.
+    ``max_ahead``: how far a row may be ahead of those before it, in seconds, to be believed at once; None: any row is.
 
     A *reading* is a watermark as it is stored. Where the column has ticks, a reading is the event time of the row that
     announced it; the lag, which may be finer than a tick, is subtracted in each comparison, so that nothing is rounded.
@@ -72,13 +105,52 @@ class Lateness:
     lag: Fraction
     min_gap: Fraction
     age: Fraction
+    max_ahead: Fraction | None = None
 
     def readings(self, values: Measures) -> Measures:
         """Return the watermark that each row alone would announce, of shape (n,)."""
         return values if self._per_second is not None else _moved_by(values, *_float_pair(-self.lag))
 
-    def advance(self, values: Measures, current: ClockValue | None) -> WatermarkPath:
-        """Let rows raise the watermark from the reading ``current``; None: no row came before."""
+    def advance(self, values: Measures, current: ClockValue | None, belief: Belief | None = None) -> WatermarkPath:
+        """Let rows raise the watermark from the reading ``current``; None: no row came before.
+
+        ``belief``: what was believed there; None: as much as ``current`` says.
+        """
+        if self.max_ahead is None:
+            return self._risen(values, current)
+        latest, first, belief, ahead = self.believe(values, self.belief_at(current) if belief is None else belief)
+        path, unknown = self._risen(latest[first:], current), np.zeros(first, np.bool_)
+        before = np.append(np.zeros(first, path.before.dtype), path.before)
+        known, advances = np.append(unknown, path.known), np.append(unknown, path.advances)
+        return WatermarkPath(before, known, advances, path.final, belief, ahead)
+
+    def believe(self, values: Measures, belief: Belief) -> tuple[Measures, int, Belief, Mask]:
+        """Return the latest event time believed after each row, (n,), from which row on there is one, what is believed
+        after all, and which rows are ahead of their time, bool (n,): the first of all are not.
+        """
+        values = values if self._per_second is not None else values.astype(np.float64)
+        start, least = (values.dtype.type(0 if one is None else one) for one in (belief.latest, belief.least))
+        latest, first, end, is_known, votes, least, ahead = _believed(
+            values, start, belief.latest is not None, belief.votes, least, self.farthest
+        )
+        return latest, first, Belief(end if is_known else None, votes, least if votes else None), ahead
+
+    @property
+    def farthest(self) -> ClockValue:
+        """How far ahead a row is believed at once, in measures, rounded down; -1 where no 64 bits hold it."""
+        assert self.max_ahead is not None
+        if self._per_second is None:
+            return float(self.max_ahead)
+        ticks = math.floor(self.max_ahead * self._per_second)
+        return ticks if ticks < 2**63 else -1
+
+    def belief_at(self, current: ClockValue | None) -> Belief:
+        """Return what was believed where only a reading is known: the event time that announced it."""
+        if current is None or self._per_second is not None:
+            return Belief(current)
+        return Belief(_moved_by(np.array([current]), *_float_pair(self.lag))[0].item())
+
+    def _risen(self, values: Measures, current: ClockValue | None) -> WatermarkPath:
         readings = self.readings(values)
         if not len(readings):
             nothing = np.empty(0, np.bool_)
@@ -113,7 +185,7 @@ class Lateness:
         the first advance of the chunk, because the last row of the chunk before may be late for a pane.
         """
         places = np.flatnonzero(path.advances)
-        level = self._level(self.readings(values[places]))
+        level = self._level(path.after[places])
         wanted = _new(level)
         following = np.searchsorted(places, self._late(values, path))
         wanted[following[following < len(places)]] = True
@@ -147,9 +219,11 @@ class Lateness:
         return places[first <= np.minimum(last, self._level(path.before[places]))]
 
 
-def make_lateness(dtype: pa.DataType, spec: TimeInterval, lag: Fraction, min_gap: Fraction) -> Lateness:
+def make_lateness(
+    dtype: pa.DataType, spec: TimeInterval, lag: Fraction, min_gap: Fraction, max_ahead: Fraction | None = None
+) -> Lateness:
     """Bind a window to the type of its event-time column. Raises `ConfigError` as `make_intervals` does."""
-    return Lateness(make_intervals(dtype, spec), lag, min_gap, spec.discard_age)
+    return Lateness(make_intervals(dtype, spec), lag, min_gap, spec.discard_age, max_ahead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +313,28 @@ def _moved_by(values: Measures, near: float, rest: float) -> Measures:
     for i in range(len(values)):
         out[i] = _nearest_sum(np.float64(values[i]), near, rest)
     return out
+
+
+@kernel
+def _believed(
+    values: Measures, latest: ClockValue, is_known: bool, votes: int, least: ClockValue, most: ClockValue
+) -> tuple[Measures, int, ClockValue, bool, int, ClockValue, Mask]:
+    """Let rows vote; see `Lateness.believe`. ``most`` below 0: no row is ahead once there is a latest event time."""
+    out, ahead = np.empty_like(values), np.zeros(len(values), np.bool_)
+    first = 0 if is_known else len(values)
+    for i in range(len(values)):
+        value = values[i]
+        bound = latest + most  # of ticks it wraps below ``latest`` where no value is beyond it
+        if not is_known or (most >= 0 and bound >= latest and value > bound):
+            ahead[i] = is_known
+            least = value if votes == 0 else min(least, value)
+            votes += 1
+            if votes == ENOUGH:
+                first, latest, is_known, votes = min(first, i), least, True, 0
+        else:
+            latest, votes = max(latest, value), max(votes - 1, 0)
+        out[i] = latest
+    return out, first, latest, is_known, votes, least, ahead
 
 
 @kernel

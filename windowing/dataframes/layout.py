@@ -177,23 +177,20 @@ def _has_map(dtype: pa.DataType) -> bool:
     return pa.types.is_nested(dtype) and any(_has_map(dtype.field(i).type) for i in range(dtype.num_fields))
 
 
-def _coupling(plan: Plan, has_state: bool) -> str:  # noqa: PLR0911 - a list of reasons
+def _coupling(plan: Plan, has_state: bool) -> str:
     """Return why the keys of a window cannot be apart; empty where they can."""
-    if not plan.key:
-        return "there is no key"
-    if plan.takes_marks:
-        return "marks end the windows of all keys"
-    if plan.kind.needs.watermark:
-        return "there is one watermark for all keys"
-    if plan.kind.needs.eviction is not None:
-        return "the eviction of a key depends on the others"
-    if plan.options.empty == "mark":
-        return "a tick without a window is one for all keys"
-    if plan.windows is not None and has_state:
-        return "the state has the windows of the table once for all keys"
-    if plan.windows is not None and plan.windows.bound.empty == OF_KEYS:
-        return "keys of the table may have no rows"
-    return ""
+
+    reasons = (
+        (not plan.key, "there is no key"),
+        (plan.takes_marks, "marks end the windows of all keys"),
+        (plan.kind.needs.watermark, "there is one watermark for all keys"),
+        (plan.kind.needs.eviction is not None, "the eviction of a key depends on the others"),
+        (plan.options.max_ahead is not None, "max_ahead looks at the last rows of all keys"),
+        (plan.options.empty == "mark", "a tick without a window is one for all keys"),
+        (plan.windows is not None and has_state, "the state has the windows of the table once for all keys"),
+        (plan.windows is not None and plan.windows.bound.empty == OF_KEYS, "keys of the table may have no rows"),
+    )
+    return next((why for is_so, why in reasons if is_so), "")
 
 
 # Columns by their place: what they are called while Spark moves rows, so that users may call them what they like.

@@ -10,10 +10,11 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import ClockValue, Ints, is_true, latest_clock
+from ..clock.watermark import Belief, highest
+from ..columns.arrays import ClockValue, Ints, Measures, is_true, latest_clock
 from ..columns.sort_keys import sort_keys
 from ..kinds.context import Signals, window_marks
-from ..planning.plan import Plan, panes_only
+from ..planning.plan import panes_only
 from ..planning.result_schema import MARK
 from ..ports import Batch, ChunkAccount, Counts, Split
 from ..rows.marks import NO_FILE, Marks, all_marks, no_marks, with_place
@@ -24,13 +25,18 @@ from ..scan.row_validation import (
     Reasons,
     RowSelection,
     assess,
-    highest_reading,
+    event_times,
     judge_rows,
+    lateness_of,
+    latest_valid,
     marks_behind,
     no_watermarks,
+    rows_ahead,
     select_rows,
     split_by_reason,
+    validated_columns,
 )
+from ..scan.rows_ahead import LatestRows, RowsAhead, is_ahead, latest_rows
 from ..scan.scan import cell_boundaries, latest, preaggregate
 from .blocks import Fill, ShuffleBlock, part_of, write
 from .range_cuts import PLACE, SliceBounds, slice_offsets, slices_of
@@ -49,7 +55,7 @@ def input_marks(work: TaskContext, chunk: Chunk, batches: Sequence[Batch], rows:
     if not plan.takes_marks or work.marks == NONE:
         return no_marks(rows, plan.sort)
     if work.marks == FILES:
-        return _file_ends(plan, chunk, batches, rows)
+        return _file_ends(work, chunk, batches, rows)
     column = rows.column(work.mark_column)
     after = np.flatnonzero(is_true(column.is_valid() if work.marks == STREAM else column))
     order = rows.select(list(plan.sort))
@@ -57,27 +63,30 @@ def input_marks(work: TaskContext, chunk: Chunk, batches: Sequence[Batch], rows:
     return with_place(Marks(at, pos[after], np.full(len(after), NO_FILE)), plan.order.columns)
 
 
-def _file_ends(plan: Plan, chunk: Chunk, batches: Sequence[Batch], rows: pa.RecordBatch) -> Marks:
+def _file_ends(work: TaskContext, chunk: Chunk, batches: Sequence[Batch], rows: pa.RecordBatch) -> Marks:
     """Return for each split a mark at its last row in the total order; the last of these in a file is the file's mark.
 
     In arrival order that is the last position of the split, row or reject, and a file without rows has a mark, too.
-    With order columns a file without an ordered row has no place in the order, and so no mark.
+    With order columns a file without an ordered row has no place in the order, and so no mark; rows ahead of their time
+    have none either.
     """
+    plan = work.plan
     file = np.array([split.file for split in chunk.splits], np.int64)
     if not plan.sort:
         last = np.array([split.base + split.rows - 1 for split in chunk.splits], np.int64)
         return Marks(no_marks(rows, ()).rows, last, file)
     starts = np.cumsum([0, *(len(batch.pos) for batch in batches)])
     ordered = rows.select(list(plan.sort))
-    last_rows = [_last_row(plan, ordered.slice(low, high - low)) for low, high in pairwise(starts)]
+    last_rows = [_last_row(work, ordered.slice(low, high - low)) for low, high in pairwise(starts)]
     kept = np.array([i for i, row in enumerate(last_rows) if row is not None], np.int64)
     picks = np.array([starts[i] + last_rows[i] for i in kept], np.int64)
     pos = np.concatenate([batch.pos for batch in batches])
     return Marks(ordered.take(pa.array(picks)), pos[picks], file[kept])
 
 
-def _last_row(plan: Plan, rows: pa.RecordBatch) -> int | None:
-    present = np.ones(rows.num_rows, np.bool_)
+def _last_row(work: TaskContext, rows: pa.RecordBatch) -> int | None:
+    plan = work.plan
+    present = ~is_ahead(plan, rows, work.reached.cut)
     for name in plan.order.columns:
         present &= ~rows.column(name).is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
     picks = np.flatnonzero(present)
@@ -118,18 +127,19 @@ def read_rows(work: TaskContext, chunk: Chunk) -> ChunkRows:
     batches = [work.source.read(split, work.columns, work.encoded) for split in chunk.splits]
     rows = concatenate([batch.rows for batch in batches])
     pos = batches[0].pos if len(batches) == 1 else np.concatenate([batch.pos for batch in batches])
-    marks = marks_behind(input_marks(work, chunk, batches, rows, pos), work.before.position)
+    cut = work.reached.cut
+    marks = marks_behind(work.plan, input_marks(work, chunk, batches, rows, pos), work.before.position, cut)
     selection = select_rows(batches, rows, work.source.stream is not None)
     rows, pos = selection.take(rows, pos)
 
     def find_late(rows: pa.RecordBatch, pos: Ints) -> LatenessResult:
         if work.decisions is None:
-            return assess(work.plan, chunk.announced, rows, pos)
+            return assess(work.plan, chunk.announced, rows, pos, chunk.belief)
         late: Ints = work.decisions.value.late
         return LatenessResult(np.isin(pos, late, assume_unique=True), no_watermarks(rows, work.plan.sort))
 
     late = find_late if work.plan.kind.needs.watermark else None
-    reasons, lateness = judge_rows(work.plan, rows, pos, selection.failed, work.before.position, late)
+    reasons, lateness = judge_rows(work.plan, rows, pos, selection.failed, work.before.position, late, cut)
     level = np.zeros(len(marks), np.int64)
     if lateness is not None:
         marks, level = lateness.watermarks.marks, lateness.watermarks.level
@@ -243,6 +253,71 @@ def read_chunk(work: TaskContext, chunk: Chunk) -> ShuffleBlock:
     return ShuffleBlock(chunk.index, sequences, read.marks, read.level, latest(work.plan, sequences.rows), account)
 
 
-def chunk_reading(work: TaskContext, chunk: Chunk) -> ClockValue | None:
-    """Return the largest event time of a chunk: all that a watermark without ``--min-gap`` needs of it."""
-    return highest_reading(work.plan, read_columns(work, chunk, [str(work.plan.options.event_time)])[0])
+def chunk_latest(work: TaskContext, chunk: Chunk) -> LatestRows:
+    """Return the latest rows of a chunk in the order of the window."""
+    rows, pos = read_columns(work, chunk, validated_columns(work.plan))
+    return latest_valid(work.plan, rows, pos, work.before.position)
+
+
+def chunk_reading(work: TaskContext, chunk: Chunk) -> tuple[ClockValue | None, LatestRows]:
+    """Return the largest event time of a chunk: all that a watermark without ``--min-gap`` needs of it.
+
+    It is a reading. Also return the rows with the latest event times.
+    """
+    rows, values, pos = _event_times(work, chunk)
+    return highest(lateness_of(work.plan, rows).readings(values)), latest_rows(values, pos)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What event times of a chunk do to what is believed, where rows may be ahead of their time.
+
+    ``rows``, ``first``, ``highest``: their number, the first, and the largest; 0 where there are none.
+    ``is_plain``: whether no row is ahead of those before it, once the first is believed.
+    ``told``: what is believed after the chunk, and its rows ahead, where it is known what was believed before it.
+    """
+
+    rows: int
+    first: ClockValue = 0
+    highest: ClockValue = 0
+    is_plain: bool = True
+    told: tuple[Belief, RowsAhead] | None = None
+
+    def after(self, belief: Belief, farthest: ClockValue) -> Belief | None:
+        """Return what is believed after the chunk; None where its rows must be looked at one by one."""
+        if not self.rows:
+            return belief
+        if not self.is_plain or belief.latest is None or 0 <= farthest < self.first - belief.latest:
+            return None
+        return belief.passed(self.highest, self.rows)
+
+
+def chunk_course(work: TaskContext, before: Belief, chunk: Chunk) -> Course:
+    """Return what the event times of a chunk do. ``before``: what is believed before the first chunk."""
+    rows, values, pos = _event_times(work, chunk)
+    if not len(values):
+        return Course(0)
+    lateness = lateness_of(work.plan, rows)
+    start = before if chunk.index == 0 else Belief(values[0].item())
+    _, _, belief, ahead = lateness.believe(values, start)
+    told = (belief, rows_ahead(ahead, values, pos)) if chunk.index == 0 else None
+    return Course(len(values), values[0].item(), values.max().item(), not ahead.any(), told)
+
+
+def walk_chunks(work: TaskContext, before: tuple[Belief, Sequence[Chunk]]) -> list[tuple[Belief, RowsAhead]]:
+    """Return what is believed after each of some chunks, and its rows ahead.
+
+    ``before``: what is believed before them, and the chunks.
+    """
+    (belief, chunks), found = before, []
+    for chunk in chunks:
+        rows, values, pos = _event_times(work, chunk)
+        _, _, belief, ahead = lateness_of(work.plan, rows).believe(values, belief)
+        found.append((belief, rows_ahead(ahead, values, pos)))
+    return found
+
+
+def _event_times(work: TaskContext, chunk: Chunk) -> tuple[pa.RecordBatch, Measures, Ints]:
+    rows, pos = read_columns(work, chunk, [str(work.plan.options.event_time)])
+    values, places = event_times(work.plan, rows)
+    return rows, values, pos[places]

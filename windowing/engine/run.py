@@ -18,10 +18,18 @@ from .map_side import blocks_of
 from .prefix_scan import scan_staged_segments
 from .presorted import OUT_OF_ORDER, scan_in_one_pass
 from .range_cuts import SliceBounds, slices_of
-from .slice_scan import TaskReport, empty_marks_of, run_global_pass, scan_directly, scan_slice, with_rejects
+from .slice_scan import (
+    TaskReport,
+    empty_marks_of,
+    run_global_pass,
+    scan_directly,
+    scan_slice,
+    with_cut,
+    with_rejects,
+)
 from .snapshot import Snapshot, StatePart, write_snapshot
 from .strategy import LargestWindow, Sample, Strategy, choose_strategy, largest_window, reduction_factor, take_sample
-from .task import Chunk, Sizes, TaskContext, group, with_projection, with_windows
+from .task import Chunk, Reached, Sizes, TaskContext, group, with_projection, with_windows
 
 
 def exchange_and_scan(
@@ -75,6 +83,7 @@ class Outcome:
     ``snapshot``: the state for the next run; None without a state.
     ``span``: the smallest and the largest order value of the rows read, where the run asks for them.
     ``checks``: what each condition over rows of the result has come to.
+    ``reached``: how far the rows came over all keys.
     """
 
     parts: tuple[Part, ...]
@@ -88,6 +97,7 @@ class Outcome:
     snapshot: Snapshot | None = None
     span: tuple[float, float] | None = None
     checks: tuple[RowCheck, ...] = ()
+    reached: Reached = Reached()  # noqa: RUF009 - frozen
 
 
 def run_window(
@@ -109,6 +119,7 @@ def run_window(
     stopwatch.lap("sample")
     with executor.shared_folders() as folders:  # waits until tasks can run
         stopwatch.lap("Spark")
+        work = with_cut(work, sample.chunks, executor)
         if strategy.name == "presorted":
             in_order = scan_in_one_pass(work, sample.chunks, executor, folders[0])
             if in_order is not None:
@@ -169,11 +180,13 @@ def outcome_of(
     counts = sum((report.counts for report in reports), Counts())
     if not counts.balanced:
         raise InputError(f"the row accounting does not balance: {counts}", "report this: nothing was written")
-    snapshot = None
+    snapshot, reached = None, next((report.reached for report in reports if report.reached != Reached()), work.reached)
     if work.state_files is not None:
-        watermark = next((report.watermark for report in reports if report.watermark is not None), work.watermark)
         written = [report.snapshot for report in reports]
-        snapshot = write_snapshot(work.state_files, work.restore_point, written, watermark, work.plan.windows)
+        windows = work.plan.windows
+        snapshot = write_snapshot(
+            work.state_files, work.restore_point, written, reached.watermark, reached.belief, windows
+        )
     checked = [part.checks for part in parts if isinstance(part, CheckedPart)]  # mark-only rows alone have none
     return Outcome(
         tuple(parts),
@@ -187,4 +200,5 @@ def outcome_of(
         snapshot,
         joined_span([report.span for report in reports if report.span is not None]),
         tuple(sum((checks[at] for checks in checked), RowCheck()) for at in range(len(work.conditions))),
+        reached,
     )

@@ -10,7 +10,7 @@ from itertools import accumulate, chain
 import numpy as np
 import pyarrow as pa
 
-from ..clock.watermark import Watermarks, after
+from ..clock.watermark import Watermarks, after, highest
 from ..columns.arrays import ClockValue, Ints, combined, latest_clock
 from ..kinds.context import Signals, watermark_signals, window_marks
 from ..kinds.evictions import Evictions
@@ -27,16 +27,21 @@ from ..scan.lag_rows import with_lag_columns
 from ..scan.operator_scan import ScanResult
 from ..scan.row_validation import (
     assess,
+    event_times,
     is_ordered_by_time,
     is_read_in_order,
+    lateness_of,
     merged_watermarks,
     no_watermarks,
 )
+from ..scan.rows_ahead import RowsAhead, cut_of, latest_rows, merge_latest
 from ..scan.scan import empty_mark_rows, falls_of
 from ..state.carry import Carry
 from ..state.window_state import WindowState
 from .blocks import ShuffleBlock, load_window_state, part_of, read_slice, snapshot_slice
 from .map_side import (
+    chunk_course,
+    chunk_latest,
     chunk_reading,
     no_rows,
     no_sequences,
@@ -44,12 +49,13 @@ from .map_side import (
     read_columns,
     read_rows,
     sequences_of,
+    walk_chunks,
 )
 from .range_cuts import SliceBounds, slice_bounds
 from .rejects import CheckedTables, StoredRejects, store_rejects, write_stored_rejects
 from .segments import FIRST, LAST, WHOLE, SummarisedSegment, part_number, whole_key_rows, write_segment, write_signals
 from .snapshot import Snapshot
-from .task import Chunk, TaskContext
+from .task import Chunk, Reached, TaskContext
 
 # The global pass: one ordered pass over a few columns of all keys, in one task, for what couples keys.
 #
@@ -63,13 +69,24 @@ class GlobalDecisions:
     ``late``: int64, ascending, the arrival positions of rows too late for any pane; None: not event time.
     ``watermarks``: all watermark advances; None: not event time.
     ``evictions``: partition evictions; None: none in the spec.
-    ``watermark``: the watermark after all rows, as a reading; None: no row yet, or not event time.
+    ``reached``: how far all rows come.
     """
 
     late: Ints | None = None
     watermarks: Watermarks | None = None
     evictions: Evictions | None = None
-    watermark: ClockValue | None = None
+    reached: Reached = Reached()  # noqa: RUF009 - frozen
+
+
+def with_cut(work: TaskContext, chunks: Sequence[Chunk], executor: Executor) -> TaskContext:
+    """Find the rows that are ahead of their time in the order of the window; return the context that rejects them."""
+    plan = work.plan
+    if plan.options.max_ahead is None or not plan.order.columns:
+        return work
+    latest = merge_latest(executor.map("latest rows", partial(chunk_latest, work), chunks))
+    cut = cut_of(plan, work.before.position, latest)
+    ahead = latest.take(0 if cut is None else sum(value > cut for value in latest.values)).ahead
+    return replace(work, reached=replace(work.reached, cut=cut, ahead=ahead))
 
 
 def run_global_pass(
@@ -84,13 +101,47 @@ def run_global_pass(
         is_coupled = plan.kind.needs.eviction is not None
     if is_coupled:
         (decisions,) = executor.map("ordered pass", partial(_decide, work), [chunks])
-        return replace(work, decisions=executor.broadcast(decisions), watermark=decisions.watermark), chunks
+        reached = replace(decisions.reached, cut=work.reached.cut, ahead=work.reached.ahead + decisions.reached.ahead)
+        return replace(work, decisions=executor.broadcast(decisions), reached=reached), chunks
     if plan.kind.needs.watermark and not is_ordered_by_time(plan):
-        highest_readings = executor.map("watermark", partial(chunk_reading, work), chunks)
-        readings: list[ClockValue | None] = [*accumulate([work.before.watermark, *highest_readings], after)]
+        if plan.lets_vote:
+            return _believe(work, chunks, executor)
+        found = executor.map("watermark", partial(chunk_reading, work), chunks)
+        readings = [*accumulate([work.before.watermark, *(reading for reading, _ in found)], after)]
         with_watermarks = [replace(chunk, announced=reading) for chunk, reading in zip(chunks, readings, strict=False)]
-        return replace(work, watermark=readings[-1]), with_watermarks
+        return replace(
+            work, reached=Reached(readings[-1], latest=merge_latest(each for _, each in found))
+        ), with_watermarks
     return work, chunks
+
+
+def _believe(work: TaskContext, chunks: Sequence[Chunk], executor: Executor) -> tuple[TaskContext, Sequence[Chunk]]:
+    """Let all rows vote, where some may be ahead of their time; arguments and result as of `run_global_pass`.
+
+    Where no row of a chunk is ahead, its largest event time is all that counts. The others are looked at one after the
+    other, neighbours in one task.
+    """
+    plan, before = work.plan, work.before
+    lateness = lateness_of(plan, work.source.schema.empty_table())
+    beliefs = [before.belief or lateness.belief_at(before.watermark)]
+    courses, ahead = executor.map("watermark", partial(chunk_course, work, beliefs[0]), chunks), RowsAhead()
+    while (at := len(beliefs) - 1) < len(chunks):
+        if (own := courses[at].told) is not None:
+            told = [own]
+        elif (plain := courses[at].after(beliefs[-1], lateness.farthest)) is not None:
+            told = [(plain, RowsAhead())]
+        else:
+            stop = next((i for i in range(at + 1, len(chunks)) if courses[i].is_plain), len(chunks))
+            (told,) = executor.map("watermark", partial(walk_chunks, work), [(beliefs[-1], chunks[at:stop])])
+        beliefs += [belief for belief, _ in told]
+        ahead = sum((each for _, each in told), ahead)
+    latest = [np.array([] if each.latest is None else [each.latest]) for each in beliefs[1:]]
+    readings = [*accumulate([before.watermark, *(highest(lateness.readings(each)) for each in latest)], after)]
+    announced = [
+        replace(chunk, announced=reading, belief=belief)
+        for chunk, reading, belief in zip(chunks, readings, beliefs, strict=False)
+    ]
+    return replace(work, reached=Reached(readings[-1], beliefs[-1], ahead=ahead)), announced
 
 
 def _decide(work: TaskContext, chunks: Sequence[Chunk]) -> GlobalDecisions:
@@ -98,17 +149,22 @@ def _decide(work: TaskContext, chunks: Sequence[Chunk]) -> GlobalDecisions:
     if plan.kind.needs.eviction is not None:
         needed = plan if plan.lag_columns else panes_only(plan)  # any column with lag may reject rows
         return GlobalDecisions(evictions=_evictions(replace(work, plan=needed), chunks))
-    watermark = work.before.watermark
+    watermark, belief = work.before.watermark, work.before.belief
     reads = [read_columns(work, chunk, [*plan.sort, str(plan.options.event_time)]) for chunk in chunks]
     if not reads:
-        return GlobalDecisions(np.empty(0, np.int64), no_watermarks(no_rows(work), plan.sort), watermark=watermark)
+        nothing = np.empty(0, np.int64), no_watermarks(no_rows(work), plan.sort)
+        return GlobalDecisions(*nothing, reached=Reached(watermark, belief))
     rows = one_batch(pa.Table.from_batches([rows for rows, _ in reads]))
     pos = np.concatenate([pos for _, pos in reads])
     if plan.sort:
         ascending = order_of([rows.column(name) for name in plan.sort])
         rows, pos = rows.take(pa.array(ascending)), pos[ascending]
-    lateness = assess(plan, watermark, rows, pos)
-    return GlobalDecisions(np.sort(pos[lateness.late]), lateness.watermarks, watermark=lateness.watermark)
+    lateness = assess(plan, watermark, rows, pos, belief)
+    values, places = event_times(plan, rows)
+    reached = Reached(
+        lateness.watermark, lateness.belief, ahead=lateness.ahead, latest=latest_rows(values, pos[places])
+    )
+    return GlobalDecisions(np.sort(pos[lateness.late]), lateness.watermarks, reached=reached)
 
 
 def _evictions(work: TaskContext, chunks: Sequence[Chunk]) -> Evictions:
@@ -134,7 +190,7 @@ class TaskReport:
     ``occupied``: one bit for each mark, set where a pane came out at it; for `empty_marks_of`.
     ``marks``: the marks themselves, from slice 0 only, where several slices share them.
     ``snapshot``: the window state written for the next run.
-    ``watermark``: the watermark after all rows, as a reading, where the task itself computed it.
+    ``reached``: how far all rows come.
     ``segments``: segments of keys that are cut, stored and yet to be scanned.
     ``clock``: the largest clock value of the chunks it saw, or None.
     ``span``: the smallest and the largest order value of these chunks, where the run asks for them.
@@ -149,7 +205,7 @@ class TaskReport:
     occupied: bytes = b""
     marks: Marks | None = None
     snapshot: Snapshot = Snapshot()  # noqa: RUF009 - frozen
-    watermark: ClockValue | None = None
+    reached: Reached = Reached()  # noqa: RUF009 - frozen
     segments: tuple[SummarisedSegment, ...] = ()
     clock: ClockValue | None = None
     span: tuple[float, float] | None = None
@@ -169,7 +225,7 @@ def scan_slice(work: TaskContext, index: int, cuts: SliceBounds | None, blocks: 
 
 def scan_directly(work: TaskContext, chunks: Sequence[Chunk]) -> TaskReport:
     """Read, merge and scan a small input in one task."""
-    state = load_window_state(work)
+    state, work = load_window_state(work), with_cut(work, chunks, LocalExecutor())
     if work.plan.kind.needs.watermark:
         work, chunks = run_global_pass(work, chunks, LocalExecutor())
     report = _scan(work, 0, None, [read_chunk(work, chunk) for chunk in chunks], state)
@@ -220,7 +276,7 @@ def _scan(
     number, is_only_slice = part_number(cuts, index, WHOLE), cuts is None
     end = End(
         latest_clock([clock, work.before.clock]),
-        watermark=work.watermark,
+        watermark=work.reached.watermark,
         is_continued=work.state_files is not None,
         of_all_keys=is_only_slice,
     )
@@ -243,7 +299,7 @@ def _scan(
         mark_bits(scanned.by_mark, len(signals.marks)) if shares_marks else b"",
         signals.marks if shares_marks and index == 0 else None,
         snapshot,
-        work.watermark,
+        work.reached,
         tuple(segments),
         clock,
         account.span,

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..clock.watermark import advance_table, advances_of
+from ..clock.watermark import Belief, advance_table, advances_of
 from ..columns.arrays import ClockValue, latest_clock
 from ..columns.sort_keys import last_in_order
 from ..enrichment.window_table import WindowTable, known_windows
 from ..planning.plan import Plan
 from ..ports import Part, StateFiles
-from ..scan.row_validation import clock_column, retyped_watermark
+from ..scan.row_validation import clock_column, retyped_belief, retyped_watermark
 from ..state.carry import Registers
 from ..state.state_types import StateTypes
 
@@ -86,12 +86,14 @@ def restore(
     parts = tuple(StatePart(i, part, rows.get(part.name.removeprefix("keys-"))) for i, part in enumerate(keys))
     advances, position = files.read_table(_ADVANCES), files.read_table(_POSITION)
     clock, watermark = registers["clock"], registers["watermark"]
+    belief = Belief(**registers["belief"]) if "belief" in registers else None
     if plan is not None and types is not None:
         clock, watermark = types.measure(clock_column(plan), clock), retyped_watermark(plan, types, watermark)
+        belief = retyped_belief(plan, types, belief)
         position = None if position is None else types.retyped(position)
         advances = None if advances is None else types.retyped(advances)
     found, windows = None if advances is None else advances_of(advances), files.read_table(_WINDOWS)
-    return RestorePoint(files, parts, Registers(0, clock, watermark, position, found, windows), types)
+    return RestorePoint(files, parts, Registers(0, clock, watermark, position, found, windows, belief), types)
 
 
 def write_snapshot(
@@ -99,6 +101,7 @@ def write_snapshot(
     restore_point: RestorePoint | None,
     snapshots: Sequence[Snapshot],
     watermark: ClockValue | None,
+    belief: Belief | None = None,
     windows: WindowTable | None = None,
 ) -> Snapshot:
     """Write what concerns all keys, given the report of each task, and sum up all reports.
@@ -121,6 +124,6 @@ def write_snapshot(
         sum(task.keys for task in snapshots),
         sum(task.windows for task in snapshots),
         min((task.oldest for task in snapshots if task.oldest is not None), default=None),
-        Registers(clock=clock, watermark=watermark),
+        Registers(clock=clock, watermark=watermark, belief=belief),
         tuple(parts),
     )

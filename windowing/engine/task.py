@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 
+from ..clock.watermark import Belief
 from ..columns.arrays import ClockValue
 from ..enrichment.window_table import in_force
 from ..expressions.binding import BoundExpression
@@ -15,6 +16,7 @@ from ..planning.plan import Plan
 from ..planning.result_schema import MARK
 from ..ports import Broadcast, Sink, Source, Split, StateFiles
 from ..rows.projection import Project, stored_condition
+from ..scan.rows_ahead import LatestRows, RowsAhead
 from ..state.carry import Registers
 from .snapshot import RestorePoint
 
@@ -25,6 +27,24 @@ STREAM = "stream"
 
 
 @dataclass(frozen=True, slots=True)
+class Reached:
+    """How far the rows of a run come over all keys, as the passes before its scan have found.
+
+    ``watermark``: the watermark after all rows, as a reading; None: no row yet, or not event time.
+    ``belief``: what is believed after all rows; None without ``--max-ahead``, or where rows have an order.
+    ``cut``: the clock behind which rows are ahead of their time, in measures; None: no row is.
+    ``ahead``: the rows ahead of their time.
+    ``latest``: the rows with the latest event times; none where nothing looked for them.
+    """
+
+    watermark: ClockValue | None = None
+    belief: Belief | None = None
+    cut: ClockValue | None = None
+    ahead: RowsAhead = RowsAhead()  # noqa: RUF009 - frozen
+    latest: LatestRows = LatestRows()  # noqa: RUF009 - frozen
+
+
+@dataclass(frozen=True, slots=True)
 class TaskContext:
     """The immutable context that is shipped to every task.
 
@@ -32,7 +52,7 @@ class TaskContext:
     ``decisions``: the result of the global pass; None where none was needed.
     ``restore_point``: the state of the run before; None without a state.
     ``state_files``: where tasks write the state for the next run; None without a state.
-    ``watermark``: the watermark after all rows, as a reading, where the next run needs it.
+    ``reached``: how far all rows come.
     ``scan_plan``: the plan of the scan tasks, where map tasks aggregate partially; None: ``plan``.
     ``conditions``: what the rows of the result are checked for as they are written.
     ``asks_span``: whether the first and the last order value of the rows are wanted.
@@ -45,7 +65,7 @@ class TaskContext:
     decisions: Broadcast | None = None
     restore_point: RestorePoint | None = None
     state_files: StateFiles | None = None
-    watermark: ClockValue | None = None
+    reached: Reached = Reached()
     scan_plan: Plan | None = None
     conditions: tuple[BoundExpression, ...] = ()
     asks_span: bool = False
@@ -141,12 +161,14 @@ class Chunk:
     ``base``: arrival position of the first row.
     ``announced``: for event-time panes, the watermark before the chunk as a reading of
         `windowing.clock.watermark.Lateness`; None: no row has come before.
+    ``belief``: what is believed there, as in `Registers`.
     """
 
     index: int
     base: int
     splits: Sequence[Split]
     announced: ClockValue | None = None
+    belief: Belief | None = None
 
     @property
     def rows(self) -> int:

@@ -148,6 +148,13 @@ class Options:
     min_gap: Fraction = option(
         Fraction(0), "The least rise of the watermark that takes effect.", "Window", "duration", decides_windows=True
     )
+    max_ahead: Fraction | None = option(
+        None,
+        "Rows further ahead of all others move no clock: fewer than 10 are rejected, or wait (timeInterval).",
+        "Window",
+        "duration",
+        decides_windows=True,
+    )
     emit_evicted: bool = option(False, "Emit windows of evicted keys, too (tumbling).", "Window", decides_windows=True)
     operator: str | None = option(
         None,

@@ -188,6 +188,8 @@ def _rows(spec: WindowSpec, key: Sequence[str], options: Options) -> Iterator[st
         yield f"Each {listed(key)} has windows of its own."
     elif not (isinstance(spec, Batched) and spec.partition_by):
         yield "All rows are one sequence."
+    if options.max_ahead is not None:
+        yield f"Fewer than 10 rows that are more than {duration(options.max_ahead)} ahead of all others move no clock."
 
 
 def _grid(spec: WindowSpec, options: Options) -> Iterator[str]:

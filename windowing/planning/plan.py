@@ -190,6 +190,11 @@ class Plan:
         return self.kind.times(clock, self.options.origin)
 
     @property
+    def lets_vote(self) -> bool:
+        """Whether rows ahead of their time vote on the watermark; where rows have an order, they are rejected."""
+        return self.options.max_ahead is not None and self.kind.needs.watermark and not self.order.columns
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys([*self.key, *self.read_values]))
 

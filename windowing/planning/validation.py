@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from ..clock.tick_grid import DIGITS, EpochUnit, epoch_unit
+from ..columns.arrays import is_measurable
 from ..columns.sort_keys import is_sortable
 from ..errors import ConfigError, did_you_mean
 from ..kinds.needs import Explain, Option
@@ -124,8 +125,8 @@ def check_options(
         _check_sorts(schema, name, "--group-by", "group by another")
     for text in options.sort_by:
         _check_sorts(schema, sort_key(text, schema.names).name, "--sort-by", "sort by another")
-    if options.distinct is not None:
-        _check_distinct(options.distinct, schema, order)
+    _check_distinct(options.distinct, schema, order)
+    _check_max_ahead(options.max_ahead, spec, schema, order)
     _check_rows(options, calls)
     if needs.watermark:
         if order.columns and order.columns != (options.event_time,):
@@ -137,7 +138,9 @@ def check_options(
             raise ConfigError("--min-gap is for rows in arrival order", "leave out --order-by or --min-gap")
 
 
-def _check_distinct(distinct: Distinct, schema: pa.Schema, order: Order) -> None:
+def _check_distinct(distinct: Distinct | None, schema: pa.Schema, order: Order) -> None:
+    if distinct is None:
+        return
     for name in distinct.columns:
         _check_sorts(schema, name, "--distinct", "name another")
     if distinct.within is None:
@@ -145,6 +148,15 @@ def _check_distinct(distinct: Distinct, schema: pa.Schema, order: Order) -> None
     if not order.columns:
         raise ConfigError(f"--distinct {distinct}: within needs a clock", "say --order-by, or count N")
     check_is_clock(schema, order.columns[0], "order by a time or a number")
+
+
+def _check_max_ahead(ahead: Fraction | None, spec: WindowSpec, schema: pa.Schema, order: Order) -> None:
+    has_clock = ahead is None or kind_of(spec).needs.watermark
+    if ahead is not None and order.columns:
+        dtype = schema.field(order.columns[0]).type
+        has_clock = pa.types.is_null(dtype) or (is_measurable(dtype) and not pa.types.is_time(dtype))
+    if not has_clock:
+        raise ConfigError("--max-ahead needs rows with a time or number to order by", "say --order-by COLUMN")
 
 
 def field_of(schema: pa.Schema, name: str, role: str) -> pa.Field:
@@ -234,7 +246,9 @@ def check_units(spec: WindowSpec, schema: pa.Schema, clock: str | None, options:
         if not (pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)):
             continue
         epoch = look(column)
-        if pa.types.is_integer(dtype) or (epoch is not None and epoch.unit not in (None, "s")):
+        # how far ahead a row may be says no unit of windows: seconds, unless values look like another unit
+        is_strict = pa.types.is_integer(dtype) and seconds is not options.max_ahead
+        if is_strict or (epoch is not None and epoch.unit not in (None, "s")):
             raise _error(written, seconds, column, dtype, epoch)
 
 
@@ -261,6 +275,7 @@ def _times(
 ) -> Iterator[tuple[str, Fraction | None, str]]:
     """Yield each time as it was written, its seconds (None: rows say them), and the column that it is compared with."""
     given = {"--origin": options.origin, "--lag": options.lag, "--min-gap": options.min_gap}
+    given |= {} if options.max_ahead is None else {"--max-ahead": options.max_ahead}
     for option, amount in given.items():
         if isinstance(amount, Duration) and amount and clock is not None:
             yield f"{option} {amount.written}", amount, clock

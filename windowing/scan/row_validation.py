@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..clock.grids import FIRST, LAST
 from ..clock.interval_grid import clock_values
-from ..clock.watermark import NO_LEVEL, Lateness, Watermarks, highest, in_order, rises, watermarks_at
+from ..clock.watermark import NO_LEVEL, Belief, Lateness, Watermarks, highest, in_order, rises, watermarks_at
 from ..columns.arrays import (
     ClockValue,
     Ints,
@@ -32,6 +32,7 @@ from ..ports import Batch
 from ..rows.marks import Marks, no_marks
 from ..rows.sequence import Sequences, order_of
 from ..state.state_types import StateTypes
+from .rows_ahead import LatestRows, RowsAhead, clocks, is_ahead, latest_rows
 
 Reasons = npt.NDArray[np.object_]
 FAILED = "expression_error"
@@ -55,12 +56,12 @@ def validate_rows(plan: Plan, rows: pa.RecordBatch, of_lag_columns: bool = False
     return reasons
 
 
-def add_late(reasons: Reasons | None, late: Mask) -> Reasons | None:
+def add_late(reasons: Reasons | None, late: Mask, reason: str = "late") -> Reasons | None:
     """Add the reason ``late`` to reject reasons; a row that has a reason already keeps it. ``late``: bool (n,)."""
     if not late.any():
         return reasons
     reasons = np.full(len(late), None, np.object_) if reasons is None else reasons
-    reasons[late & (reasons == None)] = "late"  # noqa: E711 - element by element
+    reasons[late & (reasons == None)] = reason  # noqa: E711 - element by element
     return reasons
 
 
@@ -126,11 +127,15 @@ class LatenessResult:
     ``late``: bool (n,), which rows are too late for any pane.
     ``watermarks``: the advances of the watermark.
     ``watermark``: the watermark after the rows, as a reading; None: no row yet, or rows ordered by event time.
+    ``belief``: what is believed after the rows; None without ``--max-ahead``.
+    ``ahead``: the rows ahead of their time.
     """
 
     late: Mask
     watermarks: Watermarks
     watermark: ClockValue | None = None
+    belief: Belief | None = None
+    ahead: RowsAhead = RowsAhead()  # noqa: RUF009 - frozen
 
 
 def is_read_in_order(plan: Plan) -> bool:
@@ -163,13 +168,16 @@ def highest_reading(plan: Plan, rows: pa.RecordBatch | pa.Table) -> ClockValue |
     return highest(lateness_of(plan, rows).readings(values))
 
 
-def assess(plan: Plan, announced: ClockValue | None, rows: pa.RecordBatch, pos: Ints) -> LatenessResult:
+def assess(
+    plan: Plan, announced: ClockValue | None, rows: pa.RecordBatch, pos: Ints, belief: Belief | None = None
+) -> LatenessResult:
     """Advance the watermark over rows in the order they were read, and find the late ones.
 
     ``announced``: the watermark before them, as a reading; None: no row yet. ``pos``: int64 (n,), arrival positions.
+    ``belief``: as in `Registers`.
     """
     lateness = lateness_of(plan, rows)
-    watermark = None
+    watermark, ahead = None, RowsAhead()
     values, places = event_times(plan, rows)
     late = np.zeros(rows.num_rows, np.bool_)
     if is_ordered_by_time(plan):
@@ -177,12 +185,40 @@ def assess(plan: Plan, announced: ClockValue | None, rows: pa.RecordBatch, pos: 
         values, places = values[ascending], places[ascending]
         listed, level = lateness.list_advances_in_order(values)
     else:
-        path = lateness.advance(values, announced)
+        path = lateness.advance(values, announced, belief)
+        belief, ahead = path.belief, rows_ahead(path.ahead, values, pos[places])
         late[places] = lateness.beyond_repair(values, path)
         listed, level = lateness.list_advances(values, path)
         watermark = path.final
     order = rows.select(list(plan.sort))
-    return LatenessResult(late, watermarks_at(order, pos, places[listed], level), watermark)
+    return LatenessResult(late, watermarks_at(order, pos, places[listed], level), watermark, belief, ahead)
+
+
+def rows_ahead(ahead: Mask | None, values: Measures, pos: Ints) -> RowsAhead:
+    """Return the account of the rows that are ahead, bool (n,); None: of none."""
+    if ahead is None or not ahead.any():
+        return RowsAhead()
+    first = int(np.argmax(ahead))
+    return RowsAhead(int(ahead.sum()), int(pos[first]), values[first].item())
+
+
+def latest_valid(plan: Plan, rows: pa.RecordBatch, pos: Ints, position: pa.Table | None) -> LatestRows:
+    """Return the latest of those rows, by the first order column, that windows can place.
+
+    ``rows``: with `validated_columns`, none of which has failed. ``position``: as in `Registers`.
+    """
+    values, picks = clocks(plan, rows)
+    picks &= ~sorts_before(rows, position)
+    if (reasons := validate_rows(plan, rows)) is not None:
+        picks &= reasons == None  # noqa: E711 - element by element
+    return latest_rows(values[picks], pos[picks])
+
+
+def validated_columns(plan: Plan) -> list[str]:
+    """Return the columns that decide whether windows can place a row: those looked at, and those that may fail."""
+    needs, computed = plan.kind.needs, {column.name for column in plan.projection.computed}
+    asked = {*plan.key, *plan.order.columns, *needs.required, *needs.amounts, *needs.measured, plan.options.event_time}
+    return [name for name in plan.columns if name in asked or name in computed]
 
 
 def merged_watermarks(plan: Plan, parts: Sequence[Watermarks]) -> Watermarks:
@@ -194,7 +230,8 @@ def merged_watermarks(plan: Plan, parts: Sequence[Watermarks]) -> Watermarks:
 def lateness_of(plan: Plan, rows: pa.RecordBatch | pa.Table) -> Lateness:
     """Return the lag, gap and discard age of the window in the unit of its event-time column."""
     dtype = rows.schema.field(plan.options.event_time).type
-    return plan.kind.lateness(dtype, plan.options.lag, plan.options.min_gap)
+    lateness = plan.kind.lateness(dtype, plan.options.lag, plan.options.min_gap)
+    return replace(lateness, max_ahead=plan.options.max_ahead if plan.lets_vote else None)
 
 
 def clock_column(plan: Plan) -> str | None:
@@ -214,6 +251,14 @@ def retyped_watermark(plan: Plan, types: StateTypes, watermark: ClockValue | Non
         lateness = plan.kind.lateness(types.now.field(name).type, plan.options.lag, plan.options.min_gap)
         return highest(lateness.readings(np.array([value])))
     return value
+
+
+def retyped_belief(plan: Plan, types: StateTypes, belief: Belief | None) -> Belief | None:
+    """Return what a state believes, in the type that the event time has now. Raises as `StateTypes.measure` does."""
+    if belief is None:
+        return None
+    latest, least = (types.measure(plan.options.event_time, value) for value in (belief.latest, belief.least))
+    return Belief(latest, belief.votes, least)
 
 
 def no_watermarks(rows: pa.RecordBatch, order: Sequence[str]) -> Watermarks:
@@ -313,19 +358,30 @@ Assess = Callable[[pa.RecordBatch, Ints], LatenessResult]
 
 
 def judge_rows(
-    plan: Plan, rows: pa.RecordBatch, pos: Ints, failed: Mask | None, position: pa.Table | None, assess: Assess | None
+    plan: Plan,
+    rows: pa.RecordBatch,
+    pos: Ints,
+    failed: Mask | None,
+    position: pa.Table | None,
+    assess: Assess | None,
+    cut: ClockValue | None = None,
 ) -> tuple[Reasons | None, LatenessResult | None]:
     """Return the reject reason of each row, None where it is kept, or None where all are; and how late rows are.
 
     ``failed``: as in `RowSelection`; such a row has that reason before any other: a value that it lacks is no null.
-    ``position``: as in `Registers`. ``assess``: None without a watermark; then lateness is None, too.
+    ``position``: as in `Registers`. ``assess``: None without a watermark; then lateness is None, too. ``cut``: the
+    clock behind which rows are ahead of their time, and move no watermark; None: none is.
     """
     reasons, lateness = add_late(validate_rows(plan, rows), sorts_before(rows, position)), None
+    unseen = failed
+    if cut is not None:
+        ahead = is_ahead(plan, rows, cut)
+        reasons, unseen = add_late(reasons, ahead, "ahead"), ahead if failed is None else ahead | failed
     if assess is not None:
-        if failed is None:
+        if unseen is None:
             lateness = assess(rows, pos)
         else:
-            known, late = np.flatnonzero(~failed), np.zeros(len(pos), np.bool_)
+            known, late = np.flatnonzero(~unseen), np.zeros(len(pos), np.bool_)
             lateness = assess(rows.take(pa.array(known)), pos[known])
             late[known] = lateness.late
             lateness = replace(lateness, late=late)
@@ -336,9 +392,11 @@ def judge_rows(
     return reasons, lateness
 
 
-def marks_behind(marks: Marks, position: pa.Table | None) -> Marks:
-    """Return the marks that are not late: marks of rows that sort before the last row of earlier runs are, as they are.
+def marks_behind(plan: Plan, marks: Marks, position: pa.Table | None, cut: ClockValue | None = None) -> Marks:
+    """Return the marks that are neither late nor ahead: a mark is where its row is.
 
-    ``position``: as in `Registers`.
+    ``position``: as in `Registers`. ``cut``: as in `judge_rows`.
     """
+    if cut is not None:
+        marks = marks.take(np.flatnonzero(~is_ahead(plan, marks.rows, cut)))
     return marks if position is None else marks.take(np.flatnonzero(~sorts_before(marks.rows, position)))

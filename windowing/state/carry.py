@@ -6,11 +6,12 @@ carry into the one table of the library and back, `state_tables` its window stat
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
-from ..clock.watermark import Watermarks
+from ..clock.watermark import Belief, Watermarks
 from ..columns.arrays import ClockValue
 from ..rows.panes import ContinuedWindow
 from .window_state import WindowState
@@ -26,6 +27,7 @@ class Registers:
     ``position``: one row with the largest order values; None: no row yet, or no order column.
     ``advances``: the watermark advances that panes to come may still need; None: no row yet, or no event time.
     ``windows``: what is known of the windows of a table (`known_windows`); None: no run yet, or windows of no table.
+    ``belief``: what is believed of event time, where rows may be ahead of theirs (``--max-ahead``); None: nothing yet.
     """
 
     rows: int = 0
@@ -34,6 +36,13 @@ class Registers:
     position: pa.Table | None = None
     advances: Watermarks | None = None
     windows: pa.Table | None = None
+    belief: Belief | None = None
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """What no table of a state holds, as plain JSON values."""
+        told = {"clock": self.clock, "watermark": self.watermark}
+        return told if self.belief is None else told | {"belief": asdict(self.belief)}
 
 
 @dataclass(frozen=True, slots=True)

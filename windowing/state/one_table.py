@@ -7,13 +7,14 @@ rows of a key are cut into parts of about a mebibyte, so that no cell grows with
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..clock.watermark import advance_table, advances_of
+from ..clock.watermark import Belief, advance_table, advances_of
 from ..columns.arrays import Ints, combined
 from ..columns.sort_keys import last_in_order
 from ..errors import ConfigError
@@ -52,6 +53,8 @@ def register_rows(schema: pa.Schema, job: str | None, registers: Registers) -> p
     values: dict[str, Any] = {"job": pa.array([job], kind.field("job").type)}
     for name in ("rows", "clock", "watermark"):
         values[name] = pa.array([getattr(registers, name)], kind.field(name).type)
+    if registers.belief is not None:
+        values["belief"] = pa.array([asdict(registers.belief)], kind.field("belief").type)
     if registers.position is not None:
         values["position"] = combined_struct(registers.position)
     if registers.advances is not None:
@@ -195,6 +198,7 @@ def registers_of(table: pa.Table) -> Registers:
         for name in ("advances", "windows")
     )
     positions = told["position"].drop_null() if "position" in told else ()
+    beliefs = told["belief"].drop_null().to_pylist() if "belief" in told else ()
     return Registers(
         pc.sum(told["rows"]).as_py() or 0,
         pc.max(told["clock"]).as_py(),
@@ -202,7 +206,13 @@ def registers_of(table: pa.Table) -> Registers:
         last_in_order(pa.Table.from_struct_array(positions)) if len(positions) else None,
         advances_of(pa.table(pa.RecordBatch.from_struct_array(lists.flatten()))) if len(lists) else None,
         pa.table(pa.RecordBatch.from_struct_array(windows[:1].flatten())) if len(windows) else None,
+        Belief(**beliefs[0]) if beliefs else None,
     )
+
+
+def belief_type(measure: pa.DataType) -> pa.DataType:
+    """Return the type of what registers say of `Belief`; ``measure``: that of event times."""
+    return pa.struct([("latest", measure), ("votes", pa.int64()), ("least", measure)])
 
 
 def no_registers() -> ConfigError:

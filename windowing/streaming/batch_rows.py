@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..clock.interval_grid import make_intervals
-from ..clock.watermark import explicit
+from ..clock.watermark import Belief, explicit
 from ..columns.arrays import ClockValue, Ints, Mask, combined, is_condition, is_true, latest_clock
 from ..columns.sort_keys import last_in_order
 from ..errors import ConfigError, did_you_mean
@@ -31,11 +31,13 @@ from ..scan.row_validation import (
     assess,
     event_times,
     judge_rows,
+    latest_valid,
     marks_behind,
     merged_watermarks,
     select_rows,
     split_by_reason,
 )
+from ..scan.rows_ahead import cut_of
 from ..scan.scan import latest
 from ..state.carry import Registers
 from .row_rejects import RowRejects, failed_before
@@ -85,14 +87,20 @@ def marks_of(given: GivenSignals, plan: Plan, table: pa.Table, rows: pa.RecordBa
 
 
 def lateness(
-    given: GivenSignals, plan: Plan, announced: ClockValue | None, rows: pa.RecordBatch, pos: Ints
+    given: GivenSignals,
+    plan: Plan,
+    announced: ClockValue | None,
+    belief: Belief | None,
+    rows: pa.RecordBatch,
+    pos: Ints,
 ) -> LatenessResult:
     """Return the watermark advances of a batch, and which rows are late beyond repair.
 
-    ``announced``: the watermark before it, as a reading. Watermarks that a caller gives are for one batch alone.
+    ``announced``: the watermark before it, as a reading; ``belief``: as in `Registers`. Watermarks that a caller gives
+    are for one batch alone.
     """
     if given.watermarks is None:
-        return assess(plan, announced, rows, pos)
+        return assess(plan, announced, rows, pos, belief)
     values, places = event_times(plan, rows)
     assert isinstance(plan.spec, TimeInterval)
     intervals = make_intervals(rows.schema.field(plan.clock).type, plan.spec)
@@ -120,43 +128,63 @@ class BatchRows:
     ``sequences``: the rows that the window sees, with `Plan.read_values`.
     ``signals``: marks, or watermark advances with those of `Registers.advances`.
     ``after``: the registers after the batch; their ``advances`` are those before it.
+    ``waiting``: int64, the positions of rows that are ahead of their time so far: the next batch is to have them, too.
     """
 
     sequences: Sequences
     signals: Signals
     after: Registers
+    waiting: Ints
 
 
 def read_batch(
-    plan: Plan, before: Registers, table: pa.Table, pos: Ints, given: GivenSignals, rejects: RowRejects
+    plan: Plan,
+    before: Registers,
+    table: pa.Table,
+    pos: Ints,
+    given: GivenSignals,
+    rejects: RowRejects,
+    is_last: bool = True,
 ) -> BatchRows:
     """Return the rows of a batch in sequences, with what signals they bring.
 
-    ``table``: rows in the order in which they arrive. ``pos``: int64 (n,), their arrival positions. Raises `DataError`
-    for a row that no window can place, or an expression fails for, as ``rejects`` say; and as `marks_of`.
+    ``table``: rows in the order in which they arrive. ``pos``: int64 (n,), their arrival positions. ``is_last``:
+    whether no batch follows, so that rows ahead of their time are rejected. Raises `DataError` for a row that no window
+    can place, or an expression fails for, as ``rejects`` say; and as `marks_of`.
     """
     rows, pos, marks, failed = _seen_rows(plan, table, pos, given, rejects)
-    marks = marks_behind(marks, before.position)
+    cut = None
+    if plan.options.max_ahead is not None and plan.order.columns:
+        valid = (rows, pos) if failed is None else RowSelection(np.flatnonzero(~failed)).take(rows, pos)
+        cut = cut_of(plan, before.position, latest_valid(plan, *valid, before.position))
+    marks = marks_behind(plan, marks, before.position, cut)
     if plan.kind.needs.watermark and plan.reads_result:
         # Rows of a result as they came out, which is how they arrive: a watermark follows them in this order.
         order = order_of([combined(rows.column(name)) for name in plan.sort])
         rows, pos, failed = take_rows(rows, order), pos[order], None if failed is None else failed[order]
-    assess = partial(lateness, given, plan, before.watermark) if plan.kind.needs.watermark else None
-    reasons, assessed = judge_rows(plan, rows, pos, failed, before.position, assess)
+    assess = partial(lateness, given, plan, before.watermark, before.belief) if plan.kind.needs.watermark else None
+    reasons, assessed = judge_rows(plan, rows, pos, failed, before.position, assess, cut)
+    waiting = pos[:0]
+    if cut is not None and not is_last:
+        assert reasons is not None
+        waiting, others = pos[reasons == "ahead"], np.flatnonzero(reasons != "ahead")
+        rows, pos, reasons = take_rows(rows, others), pos[others], reasons[others]
     rows, pos = _valid_rows(rows, pos, reasons, rejects)
     sequences = build(rows, pos, plan.key, plan.sort, plan.read_values)
     ordering = list(plan.order.columns or plan.sort)  # a result has an order also where the user names none
     after = replace(
         before,
-        rows=before.rows + table.num_rows,
+        rows=before.rows + table.num_rows - len(waiting),
         clock=latest_clock((before.clock, latest(plan, sequences.rows))),
         watermark=before.watermark if assessed is None else assessed.watermark,
+        belief=before.belief if assessed is None else assessed.belief,
         position=last_in_order(pa.Table.from_batches([sequences.rows.select(ordering)]), before.position),
     )
     if assessed is None:
-        return BatchRows(sequences, window_marks(in_order(marks)), after)
+        return BatchRows(sequences, window_marks(in_order(marks)), after, waiting)
     earlier = [] if before.advances is None else [before.advances]
-    return BatchRows(sequences, watermark_signals(merged_watermarks(plan, [*earlier, assessed.watermarks])), after)
+    signals = watermark_signals(merged_watermarks(plan, [*earlier, assessed.watermarks]))
+    return BatchRows(sequences, signals, after, waiting)
 
 
 def project_batch(

@@ -144,6 +144,7 @@ class BatchScan:
     is_sorted: bool = False
     numbers: RowNumbers = RowNumbers()
     is_continued: bool = False
+    _waiting: tuple[pa.Table, Ints] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_rejected(self.rejected)
@@ -159,7 +160,7 @@ class BatchScan:
         ``pos``: int64 (n,), arrival positions; None: they are counted, or ``ties`` decides. Raises as `read_batch` and
         aggregates do.
         """
-        return self._scan(table, self._counted(table) if pos is None else pos, "hold")
+        return self._scan(table, self._counted(table) if pos is None else pos, "hold", is_last=False)
 
     def end(self, table: pa.Table | None = None, pos: Ints | None = None) -> Iterator[pa.Table]:
         """Yield what the rows of the last batch, and then the end, bring out; arguments as of `scan`."""
@@ -171,9 +172,15 @@ class BatchScan:
     def _counted(self, table: pa.Table) -> Ints:
         if self.ties is not None:
             return np.arange(table.num_rows)
-        return np.arange(self.carry.registers.rows, self.carry.registers.rows + table.num_rows)
+        first = self.carry.registers.rows + (0 if self._waiting is None else len(self._waiting[1]))
+        return np.arange(first, first + table.num_rows)
 
-    def _scan(self, table: pa.Table, pos: Ints, at_end: AtEnd, clock: ClockValue | None = None) -> Iterator[pa.Table]:
+    def _scan(
+        self, table: pa.Table, pos: Ints, at_end: AtEnd, clock: ClockValue | None = None, is_last: bool = True
+    ) -> Iterator[pa.Table]:
+        if self._waiting is not None:
+            table, pos = pa.concat_tables([self._waiting[0], table]), np.append(self._waiting[1], pos)
+        own = table
         plan = replace(self.plan, options=replace(self.plan.options, at_end=at_end))
         if plan.windows is not None:
             before = self.carry.registers
@@ -181,7 +188,9 @@ class BatchScan:
         rejects = RowRejects(self.rejected, self.result if self.rejected == "column" else None)
         plan, table = rejects.numbered(plan, table)
         state = rejects.numbered_state(plan, self.carry.state)
-        batch = read_batch(plan, self.carry.registers, table, pos, self.signals, rejects)
+        batch = read_batch(plan, self.carry.registers, table, pos, self.signals, rejects, is_last)
+        picks = np.flatnonzero(np.isin(pos, batch.waiting))
+        self._waiting = (own.take(pa.array(picks)), pos[picks]) if len(picks) else None
         sequences = batch.sequences if self.ties is None else self.ties.settle(batch.sequences, table)
         new = with_lag_columns(plan, sequences, state)
         rejects.add_scanned(sequences, new.rejects)
@@ -205,8 +214,8 @@ class BatchScan:
         if plan.options.operator is not None:
             rejects.add_scanned(going.sequences, scanned.rejects)
         yield from rejects.result(table, self.schema if self.shown is None else self.shown)
-        position = None if self.is_sorted else batch.after.position
+        after, has_position = batch.after, plan.options.max_ahead is not None or not self.is_sorted
+        position = after.position if has_position else None
         windows = None if plan.windows is None else known_windows(plan.windows, carry.registers.clock)
-        registers = replace(carry.registers, rows=batch.after.rows, watermark=batch.after.watermark, position=position)
-        registers = replace(registers, windows=windows)
-        self.carry = replace(carry, registers=registers)
+        registers = replace(carry.registers, rows=after.rows, watermark=after.watermark, position=position)
+        self.carry = replace(carry, registers=replace(registers, belief=after.belief, windows=windows))

@@ -15,7 +15,7 @@ from ..errors import ConfigError
 from ..planning.identity import check_goes_on, check_types, differences, identity_of, known_columns, state_types
 from ..planning.plan import Plan
 from ..scan.lag_rows import NO_INPUT
-from ..scan.row_validation import clock_column, retyped_watermark
+from ..scan.row_validation import clock_column, retyped_belief, retyped_watermark
 from ..state.carry import Carry, Registers
 from ..state.one_table import (
     NEXT,
@@ -25,6 +25,7 @@ from ..state.one_table import (
     REGISTERS,
     ROWS,
     STATE,
+    belief_type,
     check_columns,
     conform,
     job_of,
@@ -105,7 +106,8 @@ class StateForm:
         """Return what a state says of all keys, in the types of the job of now. Raises as `types_of` does."""
         types, found = self.types_of(job_of(table)), registers_of(table)
         clock = types.measure(clock_column(self.plan), found.clock)
-        return replace(found, clock=clock, watermark=retyped_watermark(self.plan, types, found.watermark))
+        watermark = retyped_watermark(self.plan, types, found.watermark)
+        return replace(found, clock=clock, watermark=watermark, belief=retyped_belief(self.plan, types, found.belief))
 
 
 def no_such_format(found: object) -> ConfigError:
@@ -225,6 +227,7 @@ def _register_type(plan: Plan) -> pa.DataType:
     fields += [pa.field("clock", _measure_type(types, clock)), pa.field("watermark", _measure_type(types, event_time))]
     fields += [pa.field("position", pa.struct([types.field(name) for name in order]))] if order else []
     if event_time is not None:
+        fields += [pa.field("belief", belief_type(_measure_type(types, event_time)))] if plan.lets_vote else []
         sort = [types.field(name) for name in plan.sort]
         fields.append(pa.field("advances", pa.list_(pa.struct([*sort, (POS, pa.int64()), (LEVEL, pa.int64())]))))
     if plan.windows is not None:

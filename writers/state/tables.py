@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...windowing.arguments import Rows, as_table
-from ...windowing.clock.watermark import advance_table, advances_of
+from ...windowing.clock.watermark import Belief, advance_table, advances_of
 from ...windowing.columns.arrays import Ints, combined
 from ...windowing.errors import ConfigError, did_you_mean
 from ...windowing.ports import Counts, Part
@@ -28,6 +28,7 @@ from ...windowing.state.one_table import (
     REGISTERS,
     ROWS,
     STATE,
+    belief_type,
     check_columns,
     job_of,
     keys_and_rows,
@@ -63,10 +64,12 @@ def read_state(folder: str, *, unit: str | None = None, stage: str | None = None
     job = {"format": FORMAT, **found.identity}
     key, order = list(job["key"]), list(job["order"])
     keys, rows = (_read(files, kind) for kind in ("keys", "rows"))
-    position, advances = (files.read_table(name) for name in ("position", "advances"))
+    position, advances, windows = (files.read_table(name) for name in ("position", "advances", "windows"))
     clock, watermark = found.registers["clock"], found.registers["watermark"]
     before = (record.ordinal + 1) * UNIT_DISTANCE
-    registers = Registers(before, clock, watermark, position, None if advances is None else advances_of(advances))
+    belief = Belief(**found.registers["belief"]) if "belief" in found.registers else None
+    told = None if advances is None else advances_of(advances)
+    registers = Registers(before, clock, watermark, position, told, windows, belief)
     if rows is None:
         # A table of rows without a row; its types are those of the identity of the job.
         columns = job["columns"]
@@ -135,6 +138,8 @@ def _schema(keys: pa.Table | None, rows: pa.Table, key: Sequence[str], registers
         for name in ("clock", "watermark")
     ]
     told = [pa.field("job", pa.string()), pa.field("rows", pa.int64()), *measures]
+    if registers.belief is not None:
+        told.append(pa.field("belief", belief_type(measures[1].type)))
     if registers.position is not None:
         told.append(pa.field("position", pa.struct(list(registers.position.schema))))
     if registers.advances is not None:
@@ -190,12 +195,15 @@ def write_state(state: Rows, folder: str, *, stage: str = "window") -> None:
                 parts.append(files.write_table("position", registers.position))
             if advances is not None:
                 parts.append(files.write_table("advances", advances))
+            if registers.windows is not None:
+                parts.append(files.write_table("windows", registers.windows))
             is_shown = combined(rows.column(SHOWN)).to_numpy(zero_copy_only=False)
             held_count = int(np.count_nonzero(~is_shown))
             counts = Counts(held=held_count, carried=held_count).recorded()
-            told = {"clock": registers.clock, "watermark": registers.watermark}
             kept = int(np.count_nonzero(_counts(keys, rows, key)))
-            record = StageRecord(stage, dict(identity), told, counts, 0, tuple(parts), OpenWindows(kept, kept, None))
+            record = StageRecord(
+                stage, dict(identity), registers.plain, counts, 0, tuple(parts), OpenWindows(kept, kept, None)
+            )
             stages = [{"name": stage, "at_end": "hold"}]
             as_run = {"input": [], "output": "", "stages": stages, "state": folder, "keep": 1}
             run, ended = staging.token, _now()

@@ -196,7 +196,7 @@ def test_every_format_is_on_its_pages_with_its_suffixes_and_in_the_readme() -> N
 
 def test_every_reject_reason_is_documented() -> None:
     source = inspect.getsource(row_validation) + (ROOT / "readers" / "formats" / "split_rows.py").read_text()
-    pattern = r'"(null_\w+|nan_\w+|negative_\w+|type_overflow|expression_error|unparsable|late)"'
+    pattern = r'"(null_\w+|nan_\w+|negative_\w+|type_overflow|expression_error|unparsable|late|ahead)"'
     reasons = set(re.findall(pattern, source))
     assert {"null_order", "unparsable", "late"} < reasons
     assert {row[0] for row in rows_of("results", "Rejected rows")} == reasons

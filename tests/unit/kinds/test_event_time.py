@@ -108,6 +108,8 @@ def logs(draw: st.DrawFn, ordered: bool) -> Log:
         columns["k"] = array(keys, pa.int64())
     amounts = st.sampled_from([Fraction(n) for n in (0, 0, 0, 1, 2, 4, 7, 60)] + [Fraction(5, 2), Fraction(1, 3)])
     asked = {"lag": draw(amounts) * unit_of(kind)} | ({} if ordered else {"min_gap": draw(amounts) * unit_of(kind)})
+    if not ordered and draw(st.booleans()):
+        asked["max_ahead"] = draw(amounts) * unit_of(kind)
     return Log(pa.table(columns), draw(specs(kind)), ("k",) if keyed else (), ordered, asked)
 
 
