@@ -215,10 +215,15 @@ def check_spark(master: str) -> Iterator[Check]:
 
 
 def check_place(uri: str) -> Iterator[Check]:
-    """Check that files can be listed, written, read, moved and deleted in a place. Raises `WincliError` if not."""
-    from .doctor_store import check_store  # noqa: PLC0415 - loads pyarrow, which may be what is broken
+    """Check that files can be listed, written, read, moved and deleted in a place. Raises `WincliError` if not.
+
+    Of a result, also look whether rows were ahead of their time.
+    """
+    from .doctor_store import check_store, rows_ahead_in  # noqa: PLC0415 - loads pyarrow, which may be what is broken
 
     yield Check("store", "ok", check_store(uri))
+    for what in rows_ahead_in(uri):
+        yield Check("rows", "warn", what, "correct them and run it again, or see what _rejected has of them")
 
 
 def _lines(check: Check, is_coloured: bool, width: int) -> list[str]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import posixpath
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
 from pyarrow import fs
 
+from ...readers.files.file import Located
+from ...readers.files.result_folders import MANIFEST, read_manifest
 from ...windowing.errors import ConfigError, WincliError
 from ...windowing.support.address import Address
+from ...windowing.support.amounts import ahead_words
 from ...windowing.support.file_systems import reach
 from ...windowing.support.redaction import redacted, redacted_path
 from ...writers.places.conditional import ConditionalStore, refuses_stale_puts
@@ -48,6 +52,19 @@ def check_store(uri: str) -> str:
         do = _HELP.get(Address.of(uri).scheme, "check the path and its permissions")
         raise ConfigError(f"{shown} cannot be {word}: {redacted(words)}", do) from error
     return f"{shown}: {', '.join(done)}, in {time.perf_counter() - began:.1f} s"
+
+
+def rows_ahead_in(uri: str) -> Iterator[str]:
+    """Yield the rows that results in a place, or in folders there, have found ahead of their time, in words."""
+    system, folder = resolve(uri)
+    found = system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+    folders = [folder, *sorted(each.path for each in found if each.type == fs.FileType.Directory)]
+    for place in (Located(system, f"{each}/{MANIFEST}", each) for each in folders):
+        with suppress(OSError, ValueError, WincliError):  # most folders are no results
+            told = read_manifest(place).get("ahead")
+            if told and told["rows"]:
+                below = f"{posixpath.basename(place.shown)}: " if place.shown != folder else ""
+                yield below + ahead_words(told)
 
 
 def _steps(uri: str) -> Generator[tuple[str, Callable[[], None]]]:

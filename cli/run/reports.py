@@ -327,4 +327,5 @@ def _manifest(
             for each in before
         ],
         expectations=[each.as_json() for each in expectations],
+        ahead=outcome.ahead,
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -16,9 +18,10 @@ from ..columns.arrays import ClockValue, Ints, combined, decoded, scale_of
 from ..expressions.binding import BoundExpression
 from ..planning.plan import Plan
 from ..planning.result_schema import FIXED, MARK
-from ..ports import REJECT_FIELDS, Batch, CheckedPart, ChunkAccount, Counts, Executor, Part, RowCheck
+from ..ports import REJECT_FIELDS, Batch, CheckedPart, ChunkAccount, Counts, Executor, Part, RowCheck, Source
 from ..rows.panes import ScanRejects, concatenate, rejects_from
 from ..scan.row_validation import Reasons, split_by_reason
+from ..scan.rows_ahead import RowsAhead
 from .task import Chunk, TaskContext
 
 _REASON_COLUMNS = ("reason", "file", "line", "detail", "text")
@@ -211,6 +214,34 @@ def value_of_reading(reading: ClockValue, dtype: pa.DataType) -> pa.Array:
     if not pa.types.is_temporal(dtype):
         return pa.array([reading]).cast(dtype)
     return pa.array([reading], pa.int32() if dtype.bit_width == 32 else pa.int64()).cast(dtype)
+
+
+def clock_text(plan: Plan, name: str, value: ClockValue) -> str:
+    """Return a measure of a clock column as text."""
+    dtype = plan.projection.schema.field(name).type
+    if pa.types.is_temporal(dtype):
+        return str(value_of_reading(value, dtype)[0])
+    if pa.types.is_decimal(dtype):
+        return str(Decimal(int(value)).scaleb(-dtype.scale))
+    shifted = pa.types.is_uint64(dtype) and bool(plan.order.columns)
+    return f"{value + 2**63 if shifted else value}"
+
+
+def place_of(source: Source, pos: int) -> tuple[str, int]:
+    """Return the file of the row at an arrival position, and its line there, from 1."""
+    split = source.splits[bisect_right([each.base for each in source.splits], pos) - 1]
+    return source.files[split.file].path, int(source.line_numbers(split, np.array([pos]))[0])
+
+
+def told_ahead(plan: Plan, source: Source, ahead: RowsAhead) -> dict[str, Any] | None:
+    """Return what manifests say of rows ahead of their time; None where nothing looked for them."""
+    if plan.options.max_ahead is None:
+        return None
+    if ahead.pos is None or ahead.value is None:
+        return {"rows": ahead.rows, "first": None}
+    file, line = place_of(source, ahead.pos)
+    value = clock_text(plan, str(order_column(plan)), ahead.value)
+    return {"rows": ahead.rows, "first": {"file": file, "line": line, "value": value}}
 
 
 def order_column(plan: Plan) -> str | None:

@@ -13,11 +13,13 @@ from typing import Any
 from ..emit.result_tables import check_rows, check_written
 from ..errors import InputError
 from ..ports import CheckedPart, Counts, Executor, Part, RowCheck, joined_span
+from ..scan.rows_ahead import LatestRows
 from .blocks import Transport, open_blocks, release, state_blocks, through_files, through_shuffle
 from .map_side import blocks_of
 from .prefix_scan import scan_staged_segments
 from .presorted import OUT_OF_ORDER, scan_in_one_pass
 from .range_cuts import SliceBounds, slices_of
+from .rejects import told_ahead
 from .slice_scan import (
     TaskReport,
     empty_marks_of,
@@ -83,7 +85,8 @@ class Outcome:
     ``snapshot``: the state for the next run; None without a state.
     ``span``: the smallest and the largest order value of the rows read, where the run asks for them.
     ``checks``: what each condition over rows of the result has come to.
-    ``reached``: how far the rows came over all keys.
+    ``latest``: the rows with the latest event times; none where nothing looked for them.
+    ``ahead``: how many rows were ahead of their time, and the first of them, as `told_ahead` says it.
     """
 
     parts: tuple[Part, ...]
@@ -97,7 +100,8 @@ class Outcome:
     snapshot: Snapshot | None = None
     span: tuple[float, float] | None = None
     checks: tuple[RowCheck, ...] = ()
-    reached: Reached = Reached()  # noqa: RUF009 - frozen
+    latest: LatestRows = LatestRows()  # noqa: RUF009 - frozen
+    ahead: dict[str, Any] | None = None
 
 
 def run_window(
@@ -200,5 +204,6 @@ def outcome_of(
         snapshot,
         joined_span([report.span for report in reports if report.span is not None]),
         tuple(sum((checks[at] for checks in checked), RowCheck()) for at in range(len(work.conditions))),
-        reached,
+        reached.latest,
+        told_ahead(work.plan, work.source, reached.ahead),
     )

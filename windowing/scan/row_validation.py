@@ -162,12 +162,6 @@ def event_times(plan: Plan, rows: pa.RecordBatch | pa.Table) -> tuple[Measures, 
     return values[places], places
 
 
-def highest_reading(plan: Plan, rows: pa.RecordBatch | pa.Table) -> ClockValue | None:
-    """Return the highest reading of some rows: all that a watermark without ``--min-gap`` needs of them."""
-    values, _ = event_times(plan, rows)
-    return highest(lateness_of(plan, rows).readings(values))
-
-
 def assess(
     plan: Plan, announced: ClockValue | None, rows: pa.RecordBatch, pos: Ints, belief: Belief | None = None
 ) -> LatenessResult:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +34,11 @@ class LatestRows:
 
     def take(self, count: int) -> LatestRows:
         return LatestRows(self.values[:count], self.pos[:count])
+
+    @property
+    def jump(self) -> int:
+        """How many of them are behind the largest jump among them; 0 where there is one row, or none."""
+        return 1 + int(np.argmax([one - next for one, next in pairwise(self.values)])) if len(self.pos) > 1 else 0
 
     @property
     def ahead(self) -> RowsAhead:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 _SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _SHORT = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
@@ -27,9 +28,26 @@ def size(nbytes: int) -> str:
     return f"{nbytes / unit:.1f} {name}" if name else count_of(nbytes, "byte")
 
 
+def ahead_words(told: Mapping[str, Any]) -> str:
+    """Return what a manifest says of rows ahead: ``1 row ahead of its time: 2099-01-01 at a.csv, line 4``."""
+    rows, first = told["rows"], told["first"]
+    words = f"{count_of(rows, 'row')} ahead of {'its' if rows == 1 else 'their'} time"
+    if first is None:
+        return words
+    return f"{words}{':' if rows == 1 else ', the first'} {first['value']} at {first['file']}, line {first['line']}"
+
+
 def reason_counts(rejected: Mapping[str, int]) -> str:
     """Return counts by reason, sorted: ``late 3, null_key 1``."""
     return ", ".join(f"{reason} {count:,}" for reason, count in sorted(rejected.items()))
+
+
+def distance(seconds: float) -> str:
+    """Return how far two instants are apart, in its largest unit: ``72 years``, ``3 days``, ``2 h 5 min``."""
+    size, unit = next(
+        ((size, unit) for size, unit in ((31_557_600, "year"), (86_400, "day")) if seconds >= size), (1, "")
+    )
+    return count_of(int(seconds // size), unit) if unit else span(seconds)
 
 
 def span(seconds: float) -> str:

@@ -37,6 +37,7 @@ def build_manifest(
     cut_at: int | None = None,
     tables: Mapping[str, Sequence[InputFile]] | None = None,
     expectations: Sequence[Mapping[str, Any]] = (),
+    ahead: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the manifest as a value for `json.dumps`, its keys always in the same order.
 
@@ -46,6 +47,7 @@ def build_manifest(
     ``skipped``: how many unreadable paths were skipped; ``cut_at``: how many rows were read, where there are more; else
     None. ``tables``: the files of each enrich table. ``stages``: the stages between the inputs and
     this result, as `stage_entry` returns them. ``expectations``: what the job demanded, and whether it was so.
+    ``ahead``: how many rows were ahead of their time, and the first of them; None where nothing looked for them.
     """
     digests = [RowDigest.parse(_digest_of(part)) for part in parts]
     known = [digest for digest in digests if digest is not None]  # of all rows there is none where a part has none
@@ -63,6 +65,7 @@ def build_manifest(
         "enrich": {name: [asdict(file) for file in files] for name, files in (tables or {}).items()},
         "stages": [dict(stage) for stage in stages],
         "counts": counts.recorded(),
+        **({} if ahead is None else {"ahead": dict(ahead)}),
         "expectations": [dict(each) for each in expectations],
         "rows_out": sum(part.rows for part in parts),
         "digest": str(sum(known, RowDigest())) if len(known) == len(parts) else None,

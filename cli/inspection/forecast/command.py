@@ -18,7 +18,7 @@ from ....conf.job import Job, secrets_of
 from ....windowing.errors import ConfigError, WincliError, shown
 from ....windowing.spark.boot import Progress
 from ....windowing.spark.fork_server import block_pandas
-from ....windowing.support.amounts import count_of, size
+from ....windowing.support.amounts import ahead_words, count_of, size
 from ....windowing.support.modules import search
 from ....windowing.support.redaction import redacted
 from ...arguments import strange_variables
@@ -63,7 +63,9 @@ def _strategy_text(found: Values, width: int) -> str:
         how += (
             f", about {count_of(found['slices'], 'scan task')}" if is_exchange and found["slices"] is not None else ""
         )
-    return "\n".join(_wrap(("tasks", [how, *([found["memory"]] if found["memory"] is not None else [])]), width))
+    sections = [("tasks", [how, *([found["memory"]] if found["memory"] is not None else [])])]
+    sections += [("ahead", [ahead_words(found["ahead"])])] if "ahead" in found else []
+    return "\n".join(line for section in sections for line in _wrap(section, width))
 
 
 def _wrap(section: tuple[str, Sequence[str]], width: int) -> Iterator[str]:

@@ -16,7 +16,9 @@ from ....windowing.drawings.draw import draw_with
 from ....windowing.drawings.text import picture_text
 from ....windowing.engine.enrich import SMALL_TABLE, load_tables
 from ....windowing.engine.range_cuts import slices_of
+from ....windowing.engine.rejects import told_ahead
 from ....windowing.engine.run import prepare_window
+from ....windowing.engine.slice_scan import run_global_pass, with_cut
 from ....windowing.engine.strategy import largest_window
 from ....windowing.engine.task import FILES, STREAM
 from ....windowing.enrichment.step import enrichments_of
@@ -54,6 +56,10 @@ def sample_job(job: OpenJob) -> tuple[FileSource | None, Values | None]:
         folder = LocalStage(f"{mode.state.storage.path_of(mode.unit.label)}/{stage.name}")
         work = mode.restore(stage, work, ParquetStateFiles(folder, f"{mode.state.shown}/{mode.unit.label}"))
     work, sample, strategy = prepare_window(work, driver, sizes_of(options))
+    if work.plan.options.max_ahead is not None:
+        work = with_cut(work, sample.chunks, driver)
+        work = run_global_pass(work, sample.chunks, driver)[0] if work.plan.lets_vote else work
+    ahead = told_ahead(work.plan, work.source, work.reached.ahead)
     slices: int | None = None
     if strategy.name == "exchange" and driver.is_known:
         slices = slices_of(strategy.bounds(work.plan, driver.parallelism))
@@ -64,6 +70,7 @@ def sample_job(job: OpenJob) -> tuple[FileSource | None, Values | None]:
         "chunks": len(sample.chunks),  # the inputs of map tasks
         "slices": slices,  # of an exchange, about how many inputs of scan tasks; None where only the cluster knows
         "memory": None if largest is None else window_words(largest),  # of the largest window, where it is large
+        **({} if ahead is None else {"ahead": ahead}),  # rows ahead of their time, as manifests have them
     }
 
 

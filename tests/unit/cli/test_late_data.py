@@ -274,10 +274,15 @@ def test_nights_behind_a_row_from_the_future_name_it_and_end_well_once_it_is_cor
     command = ("run", *how, "--state", "st", "log", "out")
     ran = done(tmp_path, *command, *span(1, 4))
     name, hour = ("at", 1) if how is LET else ("ts", 0)
-    start = MOST_LATE.format(name, hour) + f" at {tmp_path}/log/dt={day(2)}/a.csv:3; "
+    start = MOST_LATE.format(name, hour) + f" at {tmp_path}/log/dt={day(2)}/a.csv:3, 72 years after any other; "
     advice = f"correct the row and run the range again from {day(2)}: the units after it are run again, too"
     noted = [note for note in ran.notes if "came late" in note]
+    if how is PANES:  # rows of the same night came late, too
+        assert noted.pop(0).startswith(
+            f"{day(2)}: 2 of 4 rows came late, behind ts 2099-01-01 00:00:00 at log/dt={day(2)}/"
+        )
     assert [note.startswith(f"{day(n)}: {start}") for n, note in zip((3, 4), noted, strict=True)] == [True, True]
+    assert all("or see --max-ahead" in note for note in noted)
     assert all(advice in note and ("--late redo" in note) == (how is not PANES) for note in noted)
     for place in ("st", "out"):
         told = done(tmp_path, "status", place).out
@@ -294,7 +299,7 @@ def test_a_row_from_the_future_is_named_in_plain_runs_and_by_its_unit_once_its_f
     for n in (1, 2):
         ran = done(tmp_path, "run", *SESSIONS, "--state", "st", f"log/dt={day(n)}", f"out-{n}")
         assert ("came late" in ran.err) == (n == 2)
-    assert MOST_LATE.format("ts", 0) + f" at {tmp_path}/log/dt={day(1)}/a.csv:3; " in ran.err
+    assert MOST_LATE.format("ts", 0) + f" at {tmp_path}/log/dt={day(1)}/a.csv:3, 72 years after any other; " in ran.err
     assert "run its input and what came after it again, on a new state" in ran.err
     command = ("run", *SESSIONS, "--state", "of-days", "log", "out")
     done(tmp_path, *command, *span(1, 1))
@@ -307,17 +312,68 @@ def test_a_row_from_the_future_is_named_in_plain_runs_and_by_its_unit_once_its_f
 def test_a_row_from_the_future_is_named_in_one_run_over_all(tmp_path: Path, order: tuple[str, ...]) -> None:
     write_csv_nights(tmp_path, 2)
     ran = done(tmp_path, "run", *PANES, *order, "log", "out")
-    noted = "8 of 13 rows came late, behind ts 2099-01-01 00:00:00 at log/dt=2026-11-02/a.csv:3; if that is a mistake, "
-    noted += "correct the row, or leave it out with --where; with --order-by ts no row is late\n"
+    noted = (
+        "8 of 13 rows came late, behind ts 2099-01-01 00:00:00 at log/dt=2026-11-02/a.csv:3, 72 years after any other; "
+    )
+    noted += "if that is a mistake, correct the row, or leave it out with --where, or see --max-ahead; "
+    noted += "with --order-by ts no row is late\n"
     assert ran.err.count(noted) == ran.err.count("came late") == (not order)
 
 
-def test_half_of_the_rows_late_get_no_note(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("other", "is_noted"), [(FUTURE, True), ("2026-11-01T11:30:00", False)])
+def test_few_late_rows_get_a_note_where_what_they_came_behind_is_far_from_all_others(
+    other: str, is_noted: bool, tmp_path: Path
+) -> None:
     now = "2026-11-01T10:00:00,a,1\n"
-    write(tmp_path, log__csv=f"ts,user,v\n{now}{FUTURE},a,1\n{now}{now}")
+    write(tmp_path, log__csv=f"ts,user,v\n{now * 9}2026-11-01T11:00:00,b,1\n{other},a,1\n{now}{now}")
     ran = done(tmp_path, "run", *PANES, "log.csv", "out")
     assert "2 rejected (late 2)" in ran.err
-    assert "came late" not in ran.err
+    noted = "2 of 13 rows came late, behind ts 2099-01-01 00:00:00 at log.csv:12, 72 years after any other; "
+    assert (noted in ran.err) == ("came late" in ran.err) == is_noted
+
+
+# The same row, where it is known how far ahead rows may be
+
+
+@pytest.mark.parametrize("how", [SESSIONS, PANES], ids=["sessions", "panes"])
+def test_a_state_is_repaired_by_max_ahead_from_the_bad_night_on(tmp_path: Path, how: tuple[str, ...]) -> None:
+    write_csv_nights(tmp_path, 2)
+    for night in (1, 3, 4):  # enough rows for panes to believe
+        path = tmp_path / "log" / f"dt={day(night)}" / "a.csv"
+        path.write_text(path.read_text() + "".join(f"2026-11-0{night}T11:00:{s:02},bob,3\n" for s in range(1, 20)))
+    command, ahead = ("run", *how, "--state", "st", "log", "out"), ("--max-ahead", "2d")
+    assert "came late" in done(tmp_path, *command, *span(1, 4)).err
+    repaired = done(tmp_path, *command, *ahead, *span(2, 4), "--redo")
+    assert "came late" not in repaired.err
+    assert "late" not in total(tmp_path / "st")["rejected"]
+    told = manifest(tmp_path / "out" / f"dt={day(2)}")
+    file = f"log/dt={day(2)}/a.csv"
+    assert told["ahead"] == {"rows": 1, "first": {"file": file, "line": 3, "value": "2099-01-01 00:00:00"}}
+    assert told["counts"]["rejected"] == ({"ahead": 1} if how is SESSIONS else {})
+    assert manifest(tmp_path / "out" / f"dt={day(3)}")["ahead"] == {"rows": 0, "first": None}
+    done(tmp_path, "run", *how, *ahead, "--state", "one", "log", "once", *span(1, 4))
+    assert result(tmp_path / "out") == result(tmp_path / "once")
+    for other in ((), ("--max-ahead", "3d")):
+        refused = wincli_here(*command, *other, *span(4, 4), "--redo", cwd=tmp_path)
+        assert refused.code == 2
+        assert "its max_ahead is 172800, not" in refused.err
+    doctor = done(tmp_path, "doctor", "--no-spark", "--store", str(tmp_path / "out" / f"dt={day(2)}")).out
+    assert f"1 row ahead of its time: 2099-01-01 00:00:00 at {file}, line 3" in " ".join(doctor.split())
+
+
+def test_a_state_of_plain_runs_is_rolled_back_and_goes_on_with_max_ahead(tmp_path: Path) -> None:
+    write_csv_nights(tmp_path, 2)
+    for n in (1, 2, 3):
+        done(tmp_path, "run", *SESSIONS, "--state", "st", f"log/dt={day(n)}", f"out-{n}")
+    done(tmp_path, "state", "rollback", "st", "run-000001", "--yes")
+    plan = ("plan", *SESSIONS, "--state", "st", "--max-ahead", "2d", f"log/dt={day(2)}", "out-2")
+    words = f"1 row ahead of its time: 2099-01-01 00:00:00 at log/dt={day(2)}/a.csv, line 3"
+    assert words in " ".join(done(tmp_path, *plan, "--mode", "overwrite").out.split())
+    for n in (2, 3):
+        more = ("--max-ahead", "2d", "--mode", "overwrite")
+        ran = done(tmp_path, "run", *SESSIONS, *more, "--state", "st", f"log/dt={day(n)}", f"out-{n}")
+        assert ("1 rejected (ahead 1)" if n == 2 else "0 rejected") in ran.err
+    assert total(tmp_path / "st")["rejected"] == {"ahead": 1}
 
 
 # Many nights, and one row that belongs to the second

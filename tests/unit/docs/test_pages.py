@@ -213,7 +213,7 @@ def test_every_column_of_a_result_and_of_the_rejects_is_documented() -> None:
 def test_every_key_of_the_manifest_is_documented() -> None:
     made = build_manifest(
         job={}, spec="", schema=pa.schema([]), order=[], order_why="", inputs=[InputFile("a", 1, None)],
-        counts=Counts(), parts=[Part("p", 1, 1)], rejects=[], seconds={}, stream=None,
+        counts=Counts(), parts=[Part("p", 1, 1)], rejects=[], seconds={}, stream=None, ahead={},
     )  # fmt: skip
     assert [row[0] for row in rows_of("results", "The manifest")] == [*made, "place", "run", "checksum"]
     assert missing_from("results", [f.name for kind in (Counts, InputFile) for f in fields(kind)]) == []
