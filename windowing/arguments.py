@@ -187,7 +187,8 @@ def _named(name: str, text: str) -> AggregateCall | AggregateExpression:
         return parse_aggregate(f"{column_text(name)}={text}")  # arithmetic needs a name
     if isinstance(call, AggregateExpression):
         return replace(call, name=name)
-    if call.name not in {name, default_name(call.function, call.arguments)}:
+    own = f"{'locf_' if call.fills else ''}{default_name(call.function, call.arguments)}"
+    if call.name not in {name, own}:
         raise ConfigError(f"aggregates: {name!r} is {text!r}, which says another name", f"leave {call.name}= out")
     return replace(call, name=name)
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from pyarrow import fs
 
 from ...readers.files.file import Located
-from ...readers.files.result_folders import MANIFEST, read_manifest
+from ...readers.files.result_folders import read_manifest
+from ...readers.files.walk import MANIFEST
 from ...windowing.errors import ConfigError, WincliError
 from ...windowing.support.address import Address
 from ...windowing.support.amounts import ahead_words

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from references import sketches
+from references import over_time, sketches
 
 INT64 = range(-(2**63), 2**63)
 Value = Any
@@ -330,6 +330,10 @@ REFERENCE: dict[str, Callable[..., Value]] = {
     "collect_distinct": collect_distinct,
     "wavg": wavg,
     "product": product,
+    "integral": over_time.integral,
+    "twa": over_time.twa,
+    "slope": over_time.slope,
+    "locf": over_time.locf,
     "bool_and": lambda values: all(present(values)) if present(values) else None,
     "bool_or": lambda values: any(present(values)) if present(values) else None,
     "string_join": string_join,

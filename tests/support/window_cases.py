@@ -167,6 +167,12 @@ MERGING = [
     "top=support.merging_functions:largest(a, 3)", "both=support.merging_functions:way(a) + sum(a)",
 ]  # fmt: skip
 """Aggregates of which rows of a window can be combined."""
+OVER_TIME = [
+    "integral(x)", "twa(x)", "integral(a)", "ups=integral(flag)", "mean=twa(a) where flag", "share=twa(u = 'a') / 2",
+    "slope(x)", "locf(sum(a) where flag)", "new=coalesce(locf(max(x) where a % 7 = 0), 0)", "locf(last(u))",
+    "rows=locf(collect(id) where flag)", "held=locf(twa(x))", "diff=integral(x - lag(x))", "back=locf(min(lag(a, 2)))",
+]  # fmt: skip
+"""Aggregates of clock and values, all but one of which depend on what their key had before."""
 
 
 def overlaps(case: WindowCase) -> bool:

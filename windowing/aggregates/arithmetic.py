@@ -185,19 +185,26 @@ def _float_totals(inputs: Inputs, present: Dense) -> TwoFloats:
 
 def weighted_means(inputs: Inputs) -> pa.Array:
     """``sum(x * w) / sum(w)`` over the rows in which neither is null; null where the weights sum to 0."""
-    present = dense(inputs)
+    means, null = weighted(dense(inputs))
+    return masked(means, null, inputs.type)
+
+
+def weighted(present: Dense, unit: int = 0) -> tuple[Floats, Mask]:
+    """Return weighted means, or with ``unit`` weighted sums over that number, and which are null.
+
+    The columns are values and weights.
+    """
     column, weights = present.columns
-    wanted = Quotients(WEIGHTED, weights, column, present.membership, present.sizes, scale_of(column))
+    wanted = Quotients(WEIGHTED, weights, column, present.membership, present.sizes, scale_of(column), unit=unit)
     (values, more), (shares, further) = number_halves(column), number_halves(weights)
     if len(more) or len(further):
         means = exactly(wanted, np.arange(len(present.sizes)))
     else:
         total, residual, weight, weight_residual = weighted_sums(values, shares, present)
-        means = nearest(wanted, (total, residual), (weight, weight_residual))
+        over = whole_floats(np.full(len(total), unit)) if unit else (weight, weight_residual)
+        means = nearest(wanted, (total, residual), over)
     null = np.isnan(means)
-    if null.any():
-        means, null = _with_non_finite(means, floats(column), floats(weights), present)
-    return masked(means, null, inputs.type)
+    return _with_non_finite(means, floats(column), floats(weights), present) if null.any() else (means, null)
 
 
 def _with_non_finite(means: Floats, values: Floats, weights: Floats, present: Dense) -> tuple[Floats, Mask]:

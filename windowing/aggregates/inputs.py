@@ -278,6 +278,36 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
+class Spans:
+    """What P panes cover of the clock, for aggregates by which a value of a key holds until its next one (section 9).
+
+    ``clock``: (n,), the clock of each row, ascending in each sequence: int64 ticks, or float64.
+    ``per_second``: how many ticks make one second.
+    ``bounds``: int64 (S+1,), the bounds of the sequences among the rows.
+    ``sequence``: int64 (P,), the sequence of each pane.
+    ``begin``, ``end``: (P,), what each pane covers of the clock, half open.
+    ``stop``: int64 (P,), the end of the rows of each pane; 0 for an empty pane.
+    ``known``: bool (n,), which rows have a say; None: all.
+    ``before``: (S,), the value that each sequence had before its first row; null where it had none.
+    """
+
+    clock: Numbers
+    per_second: int
+    bounds: Ints
+    sequence: Ints
+    begin: Numbers
+    end: Numbers
+    stop: Ints
+    known: Mask | None
+    before: pa.Array
+
+    def having_values(self, column: pa.Array) -> Ints:
+        """Return the rows that have a value in a column, int64, ascending."""
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        return np.flatnonzero(valid if self.known is None else valid & self.known)
+
+
+@dataclass(frozen=True, slots=True)
 class Inputs:
     """One call over one batch of panes.
 
@@ -288,6 +318,7 @@ class Inputs:
     ``type``: type of the result.
     ``call``: text of the call, for messages.
     ``cache``: intermediate results that calls over the same columns and panes share, see `cached`.
+    ``spans``: what the panes cover of the clock, where the call asks for it; then columns have a value for each row.
     """
 
     columns: tuple[pa.Array, ...]
@@ -297,6 +328,7 @@ class Inputs:
     type: pa.DataType
     call: str
     cache: dict[str, Any]
+    spans: Spans | None = None
 
     def cached(self, what: str, find: Callable[[], T]) -> T:
         """Return an intermediate result that calls over these columns and panes share; the first one computes it."""

@@ -277,8 +277,9 @@ def _overlapping(high: Floats, low: Floats, lo: Ints, hi: Ints, base: Ints, befo
 # nearest float, and for all decimals of more than 64 bit.
 
 
-MEAN, WEIGHTED, SPREAD, SKEWNESS, KURTOSIS = range(5)
-"""Rules: only ``sum(a)``; also ``sum(a * b)``; also ``n * sum(a * a) - sum(a)**2`` of n values; see also `shapes`."""
+MEAN, WEIGHTED, SPREAD, SHARED, SKEWNESS, KURTOSIS = range(6)
+"""Rules: only ``sum(a)``; also ``sum(a * b)``; also ``n * sum(a * a) - sum(a)**2`` of n values; also ``n * sum(a * b) -
+sum(a) * sum(b)``; see also `shapes`."""
 
 FLOAT_UNIT = -1074
 """Binary exponent of the smallest float. All floats are multiples of that float; words are multiples of 1."""
@@ -360,20 +361,28 @@ def propagate(limbs: Ints, span: Ints) -> None:
 
 
 @kernel
-def _spread(sums: Ints, begin: int, end: int, squares: Ints, span: Ints, count: int, work: Ints) -> None:
-    """``count * squares - sums**2``; ``sums``: limbs of a magnitude; ``span``: of the squares, then of the result."""
-    propagate(squares, span)
+def _spread(
+    sums: Ints, begin: int, end: int, others: Ints, low: int, high: int, sign: int,
+    products: Ints, span: Ints, count: int, work: Ints
+) -> None:  # fmt: skip
+    """``count * products - sign * sums * others``; ``sums``, ``others``: limbs of magnitudes.
+
+    ``span``: of the products, then of the result.
+    """
+    propagate(products, span)
+    if begin < end and low < high:
+        span[0], span[1] = min(span[0], begin + low), max(span[1], end + high)
     work[span[0] : span[1] + 3] = 0
     for k in range(span[0], span[1]):
-        work[k] += (squares[k] & 0xFFFF) * count
-        more = (squares[k] >> 16) * count
+        work[k] += (products[k] & 0xFFFF) * count
+        more = (products[k] >> 16) * count
         work[k] += (more & 0xFFFF) << 16
         work[k + 1] += more >> 16
     for j in range(begin, end):
-        for k in range(begin, end):
-            product = np.uint64(sums[j]) * np.uint64(sums[k])
-            work[j + k] -= np.int64(product & np.uint64(LIMB))
-            work[j + k + 1] -= np.int64(product >> np.uint64(32))
+        for k in range(low, high):
+            product = np.uint64(sums[j]) * np.uint64(others[k])
+            work[j + k] -= sign * np.int64(product & np.uint64(LIMB))
+            work[j + k + 1] -= sign * np.int64(product >> np.uint64(32))
 
 
 @kernel
@@ -427,10 +436,11 @@ def moments(a: Ints, b: Ints, rule: int, deltas: PaneDeltas) -> Floats:
     """
     panes = len(deltas.added_at) - 1
     out = np.zeros((panes, 6), np.float64)
-    total, products = np.zeros(_SUM, np.int64), np.zeros(_WORK, np.int64)
-    span, wide = np.array([_SUM, 0]), np.array([_WORK, 0])
+    total, products, second = np.zeros(_SUM, np.int64), np.zeros(_WORK, np.int64), np.zeros(_SUM, np.int64)
+    span, wide, reach = np.array([_SUM, 0]), np.array([_WORK, 0]), np.array([_SUM, 0])
     left, right = np.zeros(8, np.int64), np.zeros(8, np.int64)
     one, other, work = np.zeros(_SUM, np.int64), np.zeros(_WORK, np.int64), np.zeros(_WORK, np.int64)
+    two = np.zeros(_SUM, np.int64)
     held = since = 0
     for p in range(panes):
         added, removed = deltas.added_at[p + 1] - deltas.added_at[p], deltas.removed_at[p + 1] - deltas.removed_at[p]
@@ -439,6 +449,7 @@ def moments(a: Ints, b: Ints, rule: int, deltas: PaneDeltas) -> Floats:
         if removed == held:
             clear(total, span)
             clear(products, wide)
+            clear(second, reach)
             removed = since = 0
             held = added
         else:
@@ -454,18 +465,25 @@ def moments(a: Ints, b: Ints, rule: int, deltas: PaneDeltas) -> Floats:
             put(total, span, left, count, place, minus * sign)
             if rule == SPREAD:
                 _put_product(products, wide, left, count, left, count, 2 * place, sign)
-            if rule == WEIGHTED:
+            if rule in (WEIGHTED, SHARED):
                 factor, shift, many = loaded(b, entry, right)
                 _put_product(products, wide, left, count, right, many, place + shift, minus * factor * sign)
+                if rule == SHARED:
+                    put(second, reach, right, many, shift, factor * sign)
             since += 1
             if since == _OFTEN:
                 propagate(total, span)
                 propagate(products, wide)
+                propagate(second, reach)
                 since = 0
         end, side = settled(total, span, one)
         out[p, 0], out[p, 1], out[p, 2] = two_floats(one, span[0], end, side)
         if rule == SPREAD:
-            _spread(one, span[0], end, products, wide, held, work)
+            _spread(one, span[0], end, one, span[0], end, 1, products, wide, held, work)
+            end, side = settled(work, wide, other)
+        if rule == SHARED:
+            stop, half = settled(second, reach, two)
+            _spread(one, span[0], end, two, reach[0], stop, int(side * half), products, wide, held, work)
             end, side = settled(work, wide, other)
         if rule == WEIGHTED:
             end, side = settled(products, wide, other)

@@ -37,7 +37,7 @@ from .inputs import (
     scale_of,
 )
 from .loops import Floats, Numbers, error_of_product, product_error, products_and_errors, times
-from .moments import FLOAT_UNIT, KURTOSIS, MEAN, SKEWNESS, SPREAD, WEIGHTED, moments
+from .moments import FLOAT_UNIT, KURTOSIS, MEAN, SHARED, SKEWNESS, SPREAD, WEIGHTED, moments
 from .pane_deltas import pane_deltas
 from .shapes import shape_of, whole_shapes
 
@@ -209,9 +209,10 @@ _NOTHING: Floats = frozen(np.empty(0, np.float64))
 class Quotients:
     """Definition of one quotient for each of P panes.
 
-    `MEAN` is ``sum(a) / n``; `WEIGHTED` is ``sum(a * b) / sum(a)``; `SPREAD` is ``(n * sum(a * a) - sum(a)**2) /
-    (n * (n - sample))``. Decimals are unscaled, and the result is divided by ``10**places``. `SKEWNESS` and `KURTOSIS`
-    are those of `shapes`, without places; the root of a skewness has the sign of its quotient.
+    `MEAN` is ``sum(a) / n``; `WEIGHTED` is ``sum(a * b) / sum(a)``, or with ``unit`` ``sum(a * b) / unit``; `SPREAD` is
+    ``(n * sum(a * a) - sum(a)**2) / (n * (n - sample))``; `SHARED` is ``unit * (n * sum(a * b) - sum(a) * sum(b)) /
+    (n * sum(a * a) - sum(a)**2)``. Decimals are unscaled, and the result is divided by ``10**places``. `SKEWNESS` and
+    `KURTOSIS` are those of `shapes`, without places; the root of a skewness has the sign of its quotient.
 
     ``rule``: as in `moments`.
     ``a``, ``b``: the columns, one value for each entry of the panes.
@@ -220,6 +221,7 @@ class Quotients:
     ``places``: decimal places of the values.
     ``sample``: 1 for a sample, 0 for a population.
     ``root``: whether the result is the square root of the quotient.
+    ``unit``: a whole number below 2**53; 0: none.
     """
 
     rule: int
@@ -230,6 +232,7 @@ class Quotients:
     places: int = 0
     sample: int = 0
     root: bool = False
+    unit: int = 0
 
 
 def nearest(wanted: Quotients, numerator: TwoFloats, denominator: TwoFloats, off: Floats = _NOTHING) -> Floats:
@@ -340,13 +343,20 @@ def _in_limbs(wanted: Quotients, a: Numbers, b: Numbers) -> tuple[FourFloats, Fl
         return (high, low, *whole_floats(wanted.sizes)), exponent + unit, off
     if wanted.rule == SPREAD:
         return (more, more_low, *spread_counts(wanted.sizes, wanted.sample)), more_exponent + 2 * unit, off
+    if wanted.rule == SHARED:
+        over, over_low, over_exponent = moments(left, left, SPREAD, pane_deltas(wanted.membership)).T[3:]
+        more, error = products_and_errors(frozen(more), frozen(np.full(len(more), float(wanted.unit))))
+        shared = (more, error + more_low * wanted.unit, over, over_low)
+        return shared, more_exponent - over_exponent + other - unit, off
+    if wanted.unit:
+        return (more, more_low, *whole_floats(np.full(len(more), wanted.unit))), more_exponent + unit + other, off
     return (more, more_low, high, low), more_exponent - exponent + other, off
 
 
 def _in_full(wanted: Quotients, left: Numbers, right: Numbers, pane: int) -> float:
     rows, _ = gathered(wanted.membership, pane, pane + 1)
     a, unit = _whole_numbers(left[rows])
-    b, other = (a, unit) if wanted.rule != WEIGHTED else _whole_numbers(right[rows])
+    b, other = (a, unit) if wanted.rule not in (WEIGHTED, SHARED) else _whole_numbers(right[rows])
     scale, count = 10**wanted.places, int(wanted.sizes[pane])
     if wanted.rule == MEAN:
         return to_float(Fraction(sum(a), unit * scale * count))
@@ -354,8 +364,11 @@ def _in_full(wanted: Quotients, left: Numbers, right: Numbers, pane: int) -> flo
         shape = shape_of(wanted.rule, wanted.sample, a)
         return to_float(shape) if not wanted.root else math.copysign(to_float(nearest_root(abs(shape))), shape)
     products = sum(map(operator.mul, a, b))
+    if wanted.rule == SHARED:
+        over = count * sum(map(operator.mul, a, a)) - sum(a) ** 2
+        return to_float(Fraction((count * products - sum(a) * sum(b)) * unit * wanted.unit, over * other * scale))
     if wanted.rule == WEIGHTED:
-        return to_float(Fraction(products, sum(a) * other * scale))
+        return to_float(Fraction(products, (wanted.unit * unit if wanted.unit else sum(a)) * other * scale))
     squares = count * products - sum(a) ** 2
     exact = Fraction(squares, (unit * scale) ** 2 * count * (count - wanted.sample))
     return to_float(nearest_root(exact) if wanted.root else exact)

@@ -12,14 +12,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import Ints, is_number, truth
+from ..columns.arrays import Ints, is_measurable, is_number, truth
 from ..columns.sort_keys import is_sortable
 from ..errors import ConfigError, did_you_mean, install_extra
 from ..language.spec import AggregateCall, Column
 from ..language.tokens import decimal_text
 from ..rows.membership import Membership, Memberships, Ranges, as_simplest, with_filter
-from . import arithmetic, selection, sketches, user
-from .inputs import Inputs, Ranked, TwoPhase, entries_of, plain, plain_type
+from . import arithmetic, over_time, selection, sketches, user
+from .inputs import Inputs, Ranked, Spans, TwoPhase, entries_of, plain, plain_type
 from .moments import KURTOSIS, SKEWNESS
 
 
@@ -60,6 +60,8 @@ class Aggregate:
     ``phases``: the same in two phases, so that rows are aggregated before an exchange; None: it takes all rows at once.
     ``is_long``: whether the values of many panes at once may take much memory, so that few are computed at a time.
     ``needs``: the package that it needs, an extra; empty: none.
+    ``clock``: whether it also takes the clock of each row, as its last column.
+    ``lasts``: whether a value of a key holds until its next one, so that it takes `Inputs.spans`.
     """
 
     name: str
@@ -70,6 +72,8 @@ class Aggregate:
     phases: TwoPhase | None = None
     is_long: bool = False
     needs: str = ""
+    clock: bool = False
+    lasts: bool = False
 
     @property
     def signature(self) -> str:
@@ -100,6 +104,7 @@ _BOOLEAN = Kind("a boolean", pa.types.is_boolean, widest=pa.bool_())
 _HASHABLE_WORDS = "a number, text, binary, a boolean, a date or a timestamp"
 _HASHABLE = Kind(_HASHABLE_WORDS, sketches.is_hashable, widest=pa.string())
 _TEXT = Kind("text", _is_text, widest=pa.string())
+_FILLABLE = Kind("an aggregate, as in locf(last(x))", lambda _: False)
 _PLACE = Kind("a whole number", lambda v: isinstance(v, Fraction) and v.denominator == 1 and abs(v) < 2**62, True)
 _SHARE = Kind("a number from 0 to 1", lambda v: isinstance(v, Fraction) and 0 <= v <= 1, True)
 _METHOD, _TIES = (
@@ -202,6 +207,14 @@ _ROWS = (
               arithmetic.weighted_means),
     Aggregate("product", {"x": _NUMBER}, _product_type, "product; exact for integers",
               arithmetic.products),
+    Aggregate("integral", {"x": _COUNTABLE}, _FLOAT64, "x times seconds, each value holding until the next",
+              over_time.integrals, lasts=True),
+    Aggregate("twa", {"x": _COUNTABLE}, _FLOAT64, "mean of x weighted by how long each value holds",
+              over_time.time_weighted_means, lasts=True),
+    Aggregate("slope", {"x": _NUMBER}, _FLOAT64, "least squares of x over the clock, per second",
+              over_time.slopes, clock=True),
+    Aggregate("locf", {"AGG": _FILLABLE}, _own, "an aggregate, or its value of the last window that had one",
+              _LAST),
     Aggregate("bool_and", {"x": _BOOLEAN}, _own, "whether all are true",
               _SMALLEST, _twice(_SMALLEST)),
     Aggregate("bool_or", {"x": _BOOLEAN}, _own, "whether any is true",
@@ -250,6 +263,7 @@ class Bound:
     ``call``: the call as parsed.
     ``filter``: the boolean column of the rows that a user function looks at; None: all rows of the pane.
     ``is_second_step``: whether the columns hold what the first phase of a partial aggregation left (`TwoPhase`).
+    ``clock``: the column of the clock, where the aggregate takes it, too; None: it does not.
     """
 
     name: str
@@ -258,6 +272,7 @@ class Bound:
     call: AggregateCall
     is_second_step: bool = False
     filter: str | None = None
+    clock: str | None = None
 
     @property
     def text(self) -> str:
@@ -272,14 +287,26 @@ class Bound:
         """As of its aggregate; those of a user function may always be."""
         return self.is_user_function or TABLE[self.call.function].is_long
 
+    @property
+    def lasts(self) -> bool:
+        """As of its aggregate."""
+        return not self.is_user_function and TABLE[self.call.function].lasts
+
+    @property
+    def carries(self) -> bool:
+        """Whether something goes on from each window of a key to the next: a value that holds, or that fills."""
+        return self.lasts or self.call.fills
+
 
 def columns_of(call: AggregateCall) -> tuple[str, ...]:
     """Return the names of the columns that a call reads, each once, in the order of the arguments."""
     return tuple(dict.fromkeys(a.name for a in call.arguments if isinstance(a, Column)))
 
 
-def bind(call: AggregateCall, schema: pa.Schema) -> Bound:
+def bind(call: AggregateCall, schema: pa.Schema, clock: str | None = None) -> Bound:
     """Check a call against the columns of a schema and find the type of its result (semantics section 9).
+
+    ``clock``: the column of the clock; None: there is none.
 
     Raises `ConfigError` for an unknown function or column, wrong arguments, or a type that does not fit.
     """
@@ -302,7 +329,15 @@ def bind(call: AggregateCall, schema: pa.Schema) -> Bound:
     if aggregate.needs and find_spec(aggregate.needs) is None:
         raise ConfigError(f"{text}: the package {aggregate.needs} is not installed", install_extra("sketch"))
     given = aggregate.types_of([types[a.name] for a in call.arguments if isinstance(a, Column)])
-    return Bound(call.name, aggregate.result(*given), columns_of(call), call)
+    columns = columns_of(call)
+    if aggregate.clock or aggregate.lasts:
+        if clock is None:
+            raise ConfigError(f"{text} needs a clock", "say --order-by, with a column of times or numbers")
+        if not is_measurable(plain_type(schema.field(clock).type)):
+            what = f"{text} needs a clock, and column {clock!r} is {schema.field(clock).type}"
+            raise ConfigError(what, "say --order-by, with a column of times or numbers")
+        columns = tuple(dict.fromkeys([*columns, clock]))
+    return Bound(call.name, aggregate.result(*given), columns, call, clock=clock if aggregate.clock else None)
 
 
 def _check_arguments(aggregate: Aggregate, call: AggregateCall, types: dict[str, pa.DataType]) -> None:
@@ -355,14 +390,20 @@ Results: TypeAlias = dict[tuple[str, ...], dict[str, Any]]
 
 
 def compute(
-    bound: Bound, rows: pa.RecordBatch, membership: Membership, rank: Ints | None = None, cached: Results | None = None
+    bound: Bound,
+    rows: pa.RecordBatch,
+    membership: Membership,
+    rank: Ints | None = None,
+    cached: Results | None = None,
+    spans: Spans | None = None,
 ) -> pa.Array:
     """Return the value of one call for each pane, of length P and type ``bound.type`` (semantics section 9).
 
     The value of a pane depends, to the bit, only on the pane's own rows and their ranks; rows outside the pane do not
     matter. ``rank``: int64 (n,), how many rows of its sequence came before each row, ever; ascending within each
     sequence. With None the places of the entries in their sequence are the ranks, from 0. ``cached``: intermediate
-    results of earlier calls over the same panes; they save time and change no value.
+    results of earlier calls over the same panes; they save time and change no value. ``spans``: what the panes cover of
+    the clock, where values last.
 
     Nulls are skipped; a pane without values is null, counts are 0. Raises `PaneOverflow` where an integer or decimal
     does not fit, and `PaneFailed` (a `DataError`) for a user function.
@@ -371,7 +412,8 @@ def compute(
     if bound.filter is not None:
         membership, rank = with_filter(membership, truth(rows, bound.filter)), None
     find = _phases(bound).merge if bound.is_second_step else aggregate_of(bound.call).compute
-    return find(_inputs(bound, rows, membership, rank, {} if cached is None else cached))
+    inputs = _inputs(bound, rows, membership, rank, {} if cached is None else cached)
+    return find(inputs if spans is None else replace(inputs, spans=spans))
 
 
 def is_mergeable(bound: Bound, schema: pa.Schema, are_neighbours: bool) -> bool:
@@ -411,7 +453,7 @@ def warm(bounds: Sequence[Bound], schema: pa.Schema, overlapping: bool = True) -
     names = sorted({name for bound in bounds for name in bound.columns})
     rows = pa.RecordBatch.from_arrays([pa.nulls(2, schema.field(name).type) for name in names], names=names)
     for bound, form in product(bounds, _FORMS if overlapping else _FORMS[:1]):
-        if not bound.is_user_function:
+        if not (bound.is_user_function or bound.lasts):
             compute(bound, rows, form, _RANKS)
 
 
@@ -426,16 +468,18 @@ def _inputs(bound: Bound, rows: pa.RecordBatch, membership: Membership, rank: In
             column if column.type == dtype else column.cast(dtype)
             for column, dtype in zip(columns, wanted, strict=True)
         ]
+        columns += [] if bound.clock is None else [plain(rows.column(bound.clock))]
     return Inputs(
         columns=tuple(
-            (column if membership.row is None else column.take(pa.array(membership.row))) for column in columns
+            (column if membership.row is None or bound.lasts else column.take(pa.array(membership.row)))
+            for column in columns
         ),
         names=names,
         literals=tuple(a for a in arguments if not isinstance(a, Column)),
         ranked=Ranked(entries_of(membership), rank, membership.row),
         type=bound.type,
         call=bound.text,
-        cache=cached.setdefault(tuple(read), {}),
+        cache=cached.setdefault((*read, *([] if bound.clock is None else [bound.clock])), {}),
     )
 
 

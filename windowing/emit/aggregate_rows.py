@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..aggregates.inputs import PaneFailed, PaneOverflow
+from ..aggregates.inputs import PaneFailed, PaneOverflow, Spans
 from ..aggregates.table import Bound, Results, compute, in_two_phases, is_mergeable, split
 from ..columns.arrays import Ints, combined, spread
 from ..columns.radix_sort import ascend, pair_order
@@ -164,17 +164,18 @@ def aggregate_rows(plan: Plan, sequences: Sequences, panes: Panes, pane_columns:
         order, contents = pair_order(panes.key, panes.number), as_simplest(contents)
         rank = _rank(plan, sequences, contents)
 
-    def name_of(number: int) -> str:
-        return f"window {panes.number[number]}{key_text(sequences, int(panes.key[number]))}"
-
-    long = [bound for bound in plan.aggregates if bound.is_long]
-    short = [bound for bound in plan.aggregates if not bound.is_long]
+    name_of = _names(sequences, panes)
+    known = {} if panes.values is None else dict(zip(panes.values.column_names, panes.values.columns, strict=True))
+    long = [bound for bound in plan.aggregates if bound.is_long and bound.name not in known]
+    short = [bound for bound in plan.aggregates if not bound.is_long and bound.name not in known]
     shown, of_pane, code = _without_repeats(contents, pane) if short else (contents, pane, None)
     results: Results = {}
     for bound in short:
         column = _aggregate(plan, bound, sequences.rows, shown, of_pane, name_of, rank, results)
         column = column if code is None else pc.take(column, code, boundscheck=False)
         head = head.append_column(bound.name, column)
+    for name, values in known.items():
+        head = head.append_column(name, values)
     if not plan.options.plain:
         head = head.append_column(MARK, _last(pane, order))
     if not long:
@@ -193,6 +194,26 @@ def aggregate_rows(plan: Plan, sequences: Sequences, panes: Panes, pane_columns:
         yield from tables()
     else:
         yield pa.concat_tables(tables()).take(pa.array(order))
+
+
+def _names(sequences: Sequences, panes: Panes) -> Callable[[int], str]:
+    """Return what messages call each pane."""
+    return lambda number: f"window {panes.number[number]}{key_text(sequences, int(panes.key[number]))}"
+
+
+def values_of_panes(
+    plan: Plan, sequences: Sequences, panes: Panes, bound: Bound, spans: Spans | None, found: Results
+) -> pa.Array:
+    """Return one aggregate of all panes, without groups. ``spans``, ``found``: as `compute` takes them."""
+    contents, pane, name_of = as_simplest(panes.membership), np.arange(len(panes)), _names(sequences, panes)
+    if bound.lasts or not bound.is_long:
+        rank = _rank(plan, sequences, contents)
+        return _aggregate(plan, bound, sequences.rows, contents, pane, name_of, rank, found, spans)
+    parts = [
+        _aggregate(plan, bound, sequences.rows, part(contents, first, stop), pane[first:stop], name_of)
+        for first, stop in batches(contents)
+    ]
+    return combined(pa.chunked_array(parts, bound.type))
 
 
 def _without_repeats(contents: Membership, pane: Ints) -> tuple[Membership, Ints, pa.Array | None]:
@@ -245,14 +266,15 @@ def _aggregate(
     name_of: Callable[[int], str],
     rank: Ints | None = None,
     found: Results | None = None,
+    spans: Spans | None = None,
 ) -> pa.Array:
     """Return the values of one aggregate for the result rows of ``contents``.
 
     ``pane``: int64, the pane of each, and ``name_of`` its name in messages. ``found``: the results so far, as `compute`
-    takes them.
+    takes them. ``spans``: as it takes them.
     """
     try:
-        values = compute(bound, rows, contents, rank, found)
+        values = compute(bound, rows, contents, rank, found, spans)
     except PaneOverflow as over:
         raise DataError(
             f"{over.call} does not fit {over.type} in {name_of(pane[over.pane])} (column {over.column!r})",

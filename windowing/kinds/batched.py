@@ -413,6 +413,7 @@ def batched_kind(spec: Batched) -> BatchedKind:
     # about how many panes a row causes: one when it enters, and with time one when it leaves
     rows_out = Fraction(2) if spec.within is not None else Fraction(1) if spec.every is None else Fraction(0)
     needs = Needs(
+        go_on=False,
         attributes=names,
         required=names,
         clock=spec.within is not None,

@@ -461,6 +461,7 @@ class EventTimeKind(WindowKind):
 def event_time_kind(spec: TimeInterval) -> EventTimeKind:
     """Return event-time panes as a kind."""
     needs = Needs(
+        go_on=False,
         watermark=True,
         partitioned=spec.partitioned,
         options=frozenset({"event time"}),

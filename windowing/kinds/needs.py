@@ -115,6 +115,7 @@ class Needs:
 
     ``options``: which options it takes.
     ``unfit``: those that it does not take for one word of it, by the option.
+    ``go_on``: whether the windows of a key follow one another, so that a value may go on from one to the next.
     ``overlaps``: whether a row may be in several panes; then segments show rows of earlier segments.
     ``cells``: whether rows share cells: sets of neighbouring rows of a key that are in the same panes, if none is late.
     ``can_cut``: whether keys may be cut into segments.
@@ -148,6 +149,7 @@ class Needs:
     eviction: PartitionEviction | None = None
     options: frozenset[Option] = frozenset()
     unfit: Mapping[Option, str] = field(default_factory=dict)
+    go_on: bool = True
     overlaps: bool = True
     cells: bool = False
     can_cut: bool = True

@@ -348,6 +348,7 @@ def sliding_kind(spec: Sliding) -> SlidingKind:
     full_when: Step = "is in" if isinstance(evict, Count) else "evicts" if isinstance(evict, Delta) else "comes in"
     ages = spec.eviction is not None and spec.eviction.kind == "partitionAge"
     needs = Needs(
+        go_on=False,
         attributes=tuple(dict.fromkeys([*measured, *condition])),
         required=measured,  # in a condition null is not true
         measured=measured,

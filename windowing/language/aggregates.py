@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
@@ -89,6 +89,7 @@ _WORDS: Final = frozenset(
 )
 _SYMBOLS: Final = frozenset("+-*/%<>|!=[")
 _NAMES: Final = frozenset((*AGGREGATES, *ALIASES))
+_FILLS: Final = "locf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def read_item(text: str) -> spec.AggregateCall | spec.AggregateExpression:
         at = at + 1 if opens is None else found[-1].stop
     if len(found) == 1 and found[0].first == begin and tokens[found[0].stop].kind == "end":
         call = found[0].call
-        return call if name is None else spec.AggregateCall(name, call.function, call.arguments, call.where)
+        return call if name is None else replace(call, name=name)
     if not found:
         return _plain(cursor)
     if name is None:
@@ -163,13 +164,13 @@ def _has_expression(tokens: Sequence[Token]) -> bool:
     depth = 0
     if [token.text for token in tokens[1:4]] == ["(", "*", ")"]:
         return False  # SQL's count(*), which has an answer of its own
-    for before, token in pairwise([tokens[0], *tokens]):
+    for at, (before, token) in enumerate(pairwise([tokens[0], *tokens])):
         if _is(before, ":") and _is(token, ":"):
             return True  # x::type
         if (
             token.kind == "symbol"
             and token.text in _SYMBOLS
-            and not (token.text == "=" and depth and before.kind == "word")
+            and not (token.text == "=" and depth and before.kind == "word" and _is(tokens[at - 2], ","))
         ):
             return True
         if token.kind == "word" and token.text.lower() in _WORDS and before is not token:
@@ -195,6 +196,8 @@ def _call(cursor: Cursor, first: int, opens: int) -> _Found:
     close = _end(tokens, opens + 1)
     if tokens[close].kind == "end":
         raise cursor.error("this parenthesis is never closed", tokens[opens].span, "close it with )")
+    if tokens[first].text.lower() == _FILLS:
+        return _filled(cursor, first, opens, close)
     edges, depth = [opens], 0
     for at in range(opens + 1, close):
         depth += _is(tokens[at], "(") - _is(tokens[at], ")")
@@ -207,6 +210,22 @@ def _call(cursor: Cursor, first: int, opens: int) -> _Found:
     function = "".join(words) if ":" in words else ALIASES.get(words[0].lower(), words[0].lower())
     name = spec.default_name(function, arguments)
     return _Found(first, stop, spec.AggregateCall(name, function, arguments, where))
+
+
+def _filled(cursor: Cursor, first: int, opens: int, close: int) -> _Found:
+    """Read ``locf(AGG)``: a call that fills its nulls, whose filter stands inside."""
+    tokens = cursor.tokens
+    within = _opens(tokens, opens + 1)
+    inner = None if within is None or within > close else _call(cursor, opens + 1, within)
+    if inner is None or inner.stop != close or inner.call.fills:
+        what = f"{_FILLS} takes one aggregate, and fills it where it is null"
+        raise cursor.error(what, _span(tokens[opens : close + 1]), "write for example locf(last(x))")
+    stop, where = _filter(cursor, close + 1)
+    if where is not None:
+        do = "write for example locf(last(x) where ok)"
+        raise cursor.error(f"the filter of an aggregate in {_FILLS} stands inside", tokens[close + 1].span, do)
+    call = inner.call
+    return _Found(first, stop, replace(call, name=f"{_FILLS}_{call.name}", fills=True))
 
 
 def _filter(cursor: Cursor, at: int) -> tuple[int, Expression | None]:

@@ -245,12 +245,14 @@ class AggregateCall:
     ``function``: a lower-case name, or ``module:name`` in its own case; it need not exist.
     ``arguments``: columns, expressions, numbers (Fraction) and texts (str).
     ``where``: the condition of the rows that it looks at (section 11); None: all rows of the pane.
+    ``fills``: whether it stands in ``locf(..)``: where it is null, its last value that was not is taken.
     """
 
     name: str
     function: str
     arguments: tuple[Argument, ...] = ()
     where: Expression | None = None
+    fills: bool = False
 
     @property
     def calls(self) -> tuple[AggregateCall, ...]:
@@ -259,7 +261,8 @@ class AggregateCall:
     @property
     def text(self) -> str:
         where = "" if self.where is None else f" where {self.where}"
-        return f"{self.function}({', '.join(map(_argument_text, self.arguments))}){where}"
+        own = f"{self.function}({', '.join(map(_argument_text, self.arguments))}){where}"
+        return f"locf({own})" if self.fills else own
 
     def __str__(self) -> str:
         return f"{column_text(self.name)}={self.text}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 
 import pyarrow as pa
 
+from ..aggregates.inputs import plain_type
 from ..aggregates.table import Bound, bind, columns_of
 from ..enrichment.window_table import OpenWindows, WindowTable, bind_windows, no_windows
 from ..errors import ConfigError, Span, naming_option
@@ -29,7 +30,16 @@ from ..rows.lag_columns import NUMBER, LagColumn, among, inputs_of
 from ..rows.projection import ComputedColumn, Projection, RowExpressions, make_projection
 from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
 from .row_order import Order, OrderBy, choose_event_time, choose_order, time_columns
-from .validation import Look, check_options, check_order_known, check_units, check_window, field_of, no_look
+from .validation import (
+    Look,
+    check_options,
+    check_order_known,
+    check_over_time,
+    check_units,
+    check_window,
+    field_of,
+    no_look,
+)
 
 # Lowering: aggregates with expressions become plain calls over columns, and expressions over their results.
 #
@@ -86,7 +96,7 @@ def _lower(call: AggregateCall, known: frozenset[str], lowered: LoweredAggregate
             plain.append(column(parse_expression(each.name)))  # a field of a column
         else:
             plain.append(each)
-    return AggregateCall(call.name, call.function, tuple(plain))
+    return AggregateCall(call.name, call.function, tuple(plain), fills=call.fills)
 
 
 def _where_true(argument: Argument, where: Expression) -> Argument:
@@ -243,6 +253,21 @@ class Plan:
         return tuple(dict.fromkeys([*used, *(c for b in self.aggregates for c in b.columns)]))
 
     @property
+    def over_time(self) -> tuple[Bound, ...]:
+        """The aggregates that depend on what their key had before; those that fill come last."""
+        carried = [bound for bound in self.aggregates if bound.carries]
+        return tuple(sorted(carried, key=lambda bound: bound.call.fills))
+
+    @property
+    def lasting(self) -> Mapping[str, pa.DataType]:
+        """What a state holds of each key for ``over_time``: names and types."""
+        types = self.projection.schema
+        return {
+            bound.text: bound.type if bound.call.fills else plain_type(types.field(bound.columns[0]).type)
+            for bound in self.over_time
+        }
+
+    @property
     def emits_rows(self) -> bool:
         return self.options.emit != "aggregates" or self.options.operator is not None
 
@@ -334,9 +359,11 @@ def make_plan(
     if options.emit != "aggregates" or options.operator is not None:  # without what the stage before has added
         left_out = {*projection.hidden, *key, *(stream.own if stream else ())}
         rows = tuple(name for name in schema.names if name not in left_out)
-    aggregates = () if rows else tuple(_bound(call, schema, lowered) for call in lowered.calls)
     emission = stream.order if stream else ()
     sort = tuple(dict.fromkeys([*order.columns, *emission]))
+    clock = options.event_time or next(iter(sort), None)
+    aggregates = () if rows else tuple(_bound(call, schema, lowered, clock) for call in lowered.calls)
+    check_over_time(spec, aggregates, options)
     at = tuple(dict.fromkeys([*order.columns, *(stream.at if stream else ())]))
     pos = POS if stream else None
     by_clock = kind_of(spec).needs.causes == "ticks" and options.operator is None
@@ -396,10 +423,10 @@ def _projection(
     return make_projection(schema, RowExpressions(options.let, options.where), derived, named)
 
 
-def _bound(call: AggregateCall, schema: pa.Schema, lowered: LoweredAggregates) -> Bound:
+def _bound(call: AggregateCall, schema: pa.Schema, lowered: LoweredAggregates, clock: str | None) -> Bound:
     for name in columns_of(call):
         field_of(schema, name, call.text if call.name.startswith(HIDDEN) else str(call))
-    return replace(bind(call, schema), filter=lowered.filters.get(call.name))
+    return replace(bind(call, schema, clock), filter=lowered.filters.get(call.name))
 
 
 def _result_schema(plan: Plan, schema: pa.Schema, values: Sequence[pa.Field]) -> pa.Schema:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from ..aggregates.table import Bound
 from ..clock.tick_grid import DIGITS, EpochUnit, epoch_unit
 from ..columns.arrays import is_measurable
 from ..columns.sort_keys import is_sortable
@@ -157,6 +158,17 @@ def _check_max_ahead(ahead: Fraction | None, spec: WindowSpec, schema: pa.Schema
         has_clock = pa.types.is_null(dtype) or (is_measurable(dtype) and not pa.types.is_time(dtype))
     if not has_clock:
         raise ConfigError("--max-ahead needs rows with a time or number to order by", "say --order-by COLUMN")
+
+
+def check_over_time(spec: WindowSpec, aggregates: Sequence[Bound], options: Options) -> None:
+    """Raise `ConfigError` for an aggregate that goes on from window to window of a key, where windows do not."""
+    for bound in aggregates:
+        if bound.carries and not kind_of(spec).needs.go_on:
+            what = f"{bound.text} needs rows in order of time and windows that do not overlap in their rows"
+            raise ConfigError(f"{what}, and this one is {spec}", "use a tumbling window, such as time(60)")
+        if bound.carries and options.group_by:
+            what = f"{bound.text} goes on from window to window of a key, and --group-by divides windows"
+            raise ConfigError(what, f"make the groups keys of their own: --key {','.join(options.group_by)}")
 
 
 def field_of(schema: pa.Schema, name: str, role: str) -> pa.Field:

@@ -160,6 +160,7 @@ class Panes:
     ``rejects``: rows in no pane that the window rejects, all of this run; None: none.
     ``continued``: the earlier rows of the first pane, for which its first row stands; None: it has none.
     ``source``: int64 (P,), the row of the table of windows that each pane is; None where windows are of no table.
+    ``values``: P rows with the aggregates that depend on panes before; None: there are none.
     """
 
     key: Ints
@@ -176,6 +177,7 @@ class Panes:
     left: pa.Array | None = None
     continued: ContinuedWindow | None = None
     source: Ints | None = None
+    values: pa.Table | None = None
 
     def __len__(self) -> int:
         return len(self.key)
@@ -190,9 +192,7 @@ class Panes:
         members = part(self.membership, first, stop)
         return self._chosen(slice(first, stop), lambda array: array.slice(first, stop - first), members, first == 0)
 
-    def _chosen(
-        self, at: Ints | slice, choose: Callable[[pa.Array], pa.Array], membership: Membership, has_first: bool
-    ) -> Panes:
+    def _chosen(self, at: Ints | slice, choose: Callable[[Any], Any], membership: Membership, has_first: bool) -> Panes:
         start, end, when = (None if a is None else choose(a) for a in (self.start, self.end, self.at))
         return replace(
             self,
@@ -207,4 +207,5 @@ class Panes:
             outputs=self.outputs and Outputs(self.outputs.timing[at], self.outputs.index[at]),
             continued=self.continued if has_first else None,
             source=None if self.source is None else self.source[at],
+            values=None if self.values is None else choose(self.values),
         )

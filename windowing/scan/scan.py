@@ -17,6 +17,7 @@ from ..emit.aggregate_rows import can_combine, combine
 from ..emit.operator_scenes import OperatorRun, no_outcome
 from ..emit.result_columns import HiddenPanes, stream_values
 from ..emit.result_tables import emitted_panes, mark_rows, pane_columns, result_tables, tick_rows
+from ..emit.values_over_time import values_over_time
 from ..kinds.context import Signals, WindowContext
 from ..planning.plan import Plan
 from ..rows.marks import Marks, epochs, unoccupied
@@ -99,6 +100,7 @@ def scan(plan: Plan, sequences: Sequences, signals: Signals, context: WindowCont
         _emitted(plan, sequences, panes, emitted, restored),
         marks_only=_emitted_marks(plan, sequences, panes.marks_only, context),
     )
+    emitted_here, lasting = values_over_time(plan, sequences, signals, context, panes, emitted_here)
     if options.operator:
         if context.clock is None:
             context = replace(context, clock=latest(plan, sequences.rows))
@@ -114,6 +116,8 @@ def scan(plan: Plan, sequences: Sequences, signals: Signals, context: WindowCont
         looks_back = compares_with_previous_pane(plan)
         emission = emission_of(looks_back, sequences, context, panes, emitted)
         state = snapshot(plan.kind, sequences, signals, context, panes, emission)
+        if context.hold and lasting is not None:
+            state = replace(state, key_state=replace(state.key_state, lasting=lasting))
     emitted_membership = panes.membership if len(emitted) == len(panes) else take(panes.membership, emitted)
     windowed, dropped, filtered, held = _row_account(
         plan, sequences, panes.membership, is_new, emitted_membership, restored, state

@@ -28,7 +28,7 @@ from .scan import compares_with_previous_pane
 def can_be_cut(plan: Plan) -> bool:
     """Whether keys may be cut into segments; else each key stays whole."""
     options = plan.options
-    if plan.looks_back:  # the first rows of a segment look at rows of the one before
+    if plan.looks_back or plan.over_time:  # the first rows of a segment look at rows of the one before
         return False
     if options.operator is not None or compares_with_previous_pane(plan) or options.empty == "mark":
         return False

@@ -34,6 +34,8 @@ class KeyState:
         if the window has no operator.
     ``newest``: list of struct (K,), the last rows of the key, as far as rows to come look back at them, with what these
         look at (`Plan.looked_back`); null where they look at none; None if nothing looks back.
+    ``lasting``: struct (K,), for each aggregate that goes on from window to window the value that holds, or fills, by
+        its text; null where the key has none; None if there are no such aggregates.
     """
 
     rows: Ints
@@ -43,13 +45,14 @@ class KeyState:
     baseline: pa.Array
     operator: pa.Array
     newest: pa.Array | None = None
+    lasting: pa.Array | None = None
 
     def take(self, picks: Ints) -> KeyState:
         """Return the state of the keys at ``picks``."""
         baseline, operator = (column.take(pa.array(picks)) for column in (self.baseline, self.operator))
-        newest = None if self.newest is None else self.newest.take(pa.array(picks))
+        newest, lasting = (None if a is None else a.take(pa.array(picks)) for a in (self.newest, self.lasting))
         numbers = (self.rows[picks], self.begin[picks], self.windows[picks])
-        return KeyState(*numbers, self.full[picks], baseline, operator, newest)
+        return KeyState(*numbers, self.full[picks], baseline, operator, newest, lasting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,13 +274,18 @@ def _places_in(keys: pa.Table | None, sequences: Sequences) -> Ints:
 
 
 def _joined(states: Sequence[KeyState]) -> KeyState:
-    numbers = [np.concatenate([getattr(one, f.name) for one in states]) for f in fields(KeyState)[:-3]]
+    numbers = [np.concatenate([getattr(one, f.name) for one in states]) for f in fields(KeyState)[:-4]]
     # saved texts of keys that have no operator yet are of type null; keys that nothing looked back at have no last rows
     has_none = all(pa.types.is_null(one.operator.type) for one in states)
     operator = pa.concat_arrays([one.operator.cast(pa.null() if has_none else pa.string()) for one in states])
-    newest, known = None, [one.newest.type for one in states if one.newest is not None]
-    if known:
-        parts = (pa.nulls(len(one.rows), known[0]) if one.newest is None else one.newest for one in states)
-        newest = pa.concat_arrays([*parts])
-    columns: list[Any] = [*numbers, pa.concat_arrays([one.baseline for one in states]), operator, newest]
+    optional = [_joined_columns(states, [getattr(one, name) for one in states]) for name in ("newest", "lasting")]
+    columns: list[Any] = [*numbers, pa.concat_arrays([one.baseline for one in states]), operator, *optional]
     return KeyState(*columns)
+
+
+def _joined_columns(states: Sequence[KeyState], columns: Sequence[pa.Array | None]) -> pa.Array | None:
+    known = [each.type for each in columns if each is not None]
+    if not known:
+        return None
+    parts = zip(states, columns, strict=True)
+    return pa.concat_arrays([pa.nulls(len(one.rows), known[0]) if each is None else each for one, each in parts])

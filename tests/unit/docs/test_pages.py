@@ -84,7 +84,7 @@ def result_words(name: str) -> str:
     first, kind = next(iter(columns.items()))
     fitting = [dtype for dtype in SAMPLES if kind.fits(dtype)]
     results = [TABLE[name].result(*[dtype] * len(columns)) for dtype in fitting]
-    if len(fitting) > 1 and results == fitting:
+    if results == fitting and len(fitting) != 1:  # of an aggregate, that of it
         return f"type of {first}"
     if results == [pa.list_(dtype) for dtype in fitting]:
         return f"list of {first}"

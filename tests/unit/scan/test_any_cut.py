@@ -28,6 +28,7 @@ from support.window_cases import (
     ARRIVAL,
     MERGING,
     MORE,
+    OVER_TIME,
     WINDOWS,
     T,
     WindowCase,
@@ -190,6 +191,8 @@ def test_any_cut_on_any_road_gives_the_bits_of_one_scan(
     merges = options["aggregates"] is not None and not (options.get("group_by") and overlaps(case))
     if merges and data.draw(st.booleans()):
         options["aggregates"] = data.draw(st.lists(st.sampled_from(MERGING), unique=True, min_size=1, max_size=6))
+    if merges and case[1] == T and not (overlaps(case) or options.get("group_by")) and data.draw(st.booleans()):
+        options["aggregates"] = data.draw(st.lists(st.sampled_from(OVER_TIME), unique=True, min_size=1, max_size=4))
     if options["aggregates"] is not None and "let" in expressions:
         options["aggregates"] = [*options["aggregates"], "two=sum(twice + 1)"]
     table = table.sort_by("t") if case[1] == T else table
