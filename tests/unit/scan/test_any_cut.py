@@ -191,16 +191,34 @@ def test_any_cut_on_any_road_gives_the_bits_of_one_scan(
     merges = options["aggregates"] is not None and not (options.get("group_by") and overlaps(case))
     if merges and data.draw(st.booleans()):
         options["aggregates"] = data.draw(st.lists(st.sampled_from(MERGING), unique=True, min_size=1, max_size=6))
-    if merges and case[1] == T and not (overlaps(case) or options.get("group_by")) and data.draw(st.booleans()):
-        options["aggregates"] = data.draw(st.lists(st.sampled_from(OVER_TIME), unique=True, min_size=1, max_size=4))
     if options["aggregates"] is not None and "let" in expressions:
         options["aggregates"] = [*options["aggregates"], "two=sum(twice + 1)"]
-    table = table.sort_by("t") if case[1] == T else table
-    plan = plan_of(table, case[0], options)
+    check_roads(data, table.sort_by("t") if case[1] == T else table, case[0], options, rows, weights)
+
+
+@examples(200)
+@given(
+    st.data(), logs(), st.sampled_from([case for case in (*WINDOWS, *MORE) if case[1] == T and not overlaps(case)]),
+    st.booleans(), st.sampled_from([1, 2, 3, 5]),
+)  # fmt: skip
+def test_values_go_on_over_any_cut(
+    data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool, rows: int
+) -> None:
+    keyed = (keyed or "partitioned" in case[0]) and case[2].get("empty") != "mark"
+    calls = data.draw(st.lists(st.sampled_from(OVER_TIME), unique=True, min_size=1, max_size=4))
+    options = data.draw(options_of(case, keyed)) | {"aggregates": calls, "emit": "aggregates", "group_by": ()}
+    check_roads(data, table.sort_by("t"), case[0], options | {"sort_by": ()}, rows, None)
+
+
+def check_roads(
+    data: st.DataObject, table: pa.Table, window: str, options: dict[str, Any], rows: int, weights: list[int] | None
+) -> None:
+    """Cut a log, and go all roads."""
+    plan = plan_of(table, window, options)
     places = data.draw(st.lists(st.integers(0, len(table)), max_size=4).map(sorted))
     marks = "none" if options["marks"] is None else "column:flag"
-    cut = Cut(data.draw, table, places, rows, weights and weights[: len(table)], case[0], options, plan, marks)
-    whole = in_order(wincli.aggregate(table, case[0], **options))
+    cut = Cut(data.draw, table, places, rows, weights and weights[: len(table)], window, options, plan, marks)
+    whole = in_order(wincli.aggregate(table, window, **options))
     one = run_in_memory(plan, cut.source, [], None, marks)
     assert same(in_order(one.table), whole), f"one task: {difference(in_order(one.table), whole)}"
     assert one.counts.balanced
