@@ -332,9 +332,9 @@ def bind(call: AggregateCall, schema: pa.Schema, clock: str | None = None) -> Bo
     columns = columns_of(call)
     if aggregate.clock or aggregate.lasts:
         if clock is None:
-            raise ConfigError(f"{text} needs a clock", "say --order-by, with a column of times or numbers")
+            raise ConfigError(f"{call.function} needs a clock", "say --order-by, with a column of times or numbers")
         if not is_measurable(plain_type(schema.field(clock).type)):
-            what = f"{text} needs a clock, and column {clock!r} is {schema.field(clock).type}"
+            what = f"{call.function} needs a clock, and column {clock!r} is {schema.field(clock).type}"
             raise ConfigError(what, "say --order-by, with a column of times or numbers")
         columns = tuple(dict.fromkeys([*columns, clock]))
     return Bound(call.name, aggregate.result(*given), columns, call, clock=clock if aggregate.clock else None)

@@ -86,9 +86,13 @@ def _signals(plan: Plan, rows: Sequences) -> Signals:
 
 
 def _without_aggregates(plan: Plan) -> Plan:
-    names = {bound.name for bound in plan.aggregates} | {computed.name for computed in plan.results}
+    """Return a plan without aggregates, but for those that a scan computes over all its panes."""
+    lasting = tuple(bound for bound in plan.aggregates if bound.lasts)
+    names = {bound.name for bound in plan.aggregates if bound not in lasting}
+    names |= {computed.name for computed in plan.results}
     schema = pa.schema([field for field in plan.schema if field.name not in names])
-    return replace(plan, aggregates=(), results=(), having=None, schema=schema)  # what is not computed has no condition
+    # what is not computed has no condition
+    return replace(plan, aggregates=lasting, results=(), having=None, schema=schema)
 
 
 def _three_values(dtype: pa.DataType) -> pa.Array:

@@ -163,11 +163,12 @@ def _check_max_ahead(ahead: Fraction | None, spec: WindowSpec, schema: pa.Schema
 def check_over_time(spec: WindowSpec, aggregates: Sequence[Bound], options: Options) -> None:
     """Raise `ConfigError` for an aggregate that goes on from window to window of a key, where windows do not."""
     for bound in aggregates:
+        name = "locf" if bound.call.fills else bound.call.function
         if bound.carries and not kind_of(spec).needs.go_on:
-            what = f"{bound.text} needs rows in order of time and windows that do not overlap in their rows"
+            what = f"{name} needs rows in order of time and windows that do not overlap in their rows"
             raise ConfigError(f"{what}, and this one is {spec}", "use a tumbling window, such as time(60)")
         if bound.carries and options.group_by:
-            what = f"{bound.text} goes on from window to window of a key, and --group-by divides windows"
+            what = f"{name} goes on from window to window of a key, and --group-by divides windows"
             raise ConfigError(what, f"make the groups keys of their own: --key {','.join(options.group_by)}")
 
 

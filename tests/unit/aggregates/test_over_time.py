@@ -7,12 +7,14 @@ from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
 from references.over_time import integral, locf, slope, twa
 from support.strategies import examples
+from wincli.windowing.errors import ConfigError
 
 CLOCKS: dict[str, tuple[pa.DataType, st.SearchStrategy[int], int]] = {
     "whole": (pa.int64(), st.integers(0, 12), 1),
@@ -84,6 +86,78 @@ def alike(found: Any, wanted: Any) -> bool:
     if isinstance(found, float) and isinstance(wanted, float):
         return found == wanted or (math.isnan(found) and math.isnan(wanted))
     return bool(found == wanted)
+
+
+EVENTS = pa.table({"t": [30, 90, 190], "x": [10, 20, 5], "k": ["a", "a", "a"], "up": [True, None, False]})
+
+
+def column(table: pa.Table, window: str, call: str, **options: Any) -> list[Any]:
+    result = wincli.aggregate(table, window, order_by="t", aggregates=f"y={call}", **options)
+    return list(result["y"].to_pylist())
+
+
+def test_values_hold_until_the_next_drawn() -> None:
+    """
+    t         0        60       120       180  190    240
+    x              10-----20----------------------5
+    windows   [--------)[--------)[--------)[-----    the clock ends at 190
+    """
+    row = {"empty": "row"}
+    assert column(EVENTS, "time(60)", "integral(x)", **row) == [300, 900, 1200, 200]
+    assert column(EVENTS, "time(60)", "twa(x)", **row) == [10, 15, 20, 20]
+    assert column(EVENTS, "time(60)", "twa(x)") == [10, 15, 20]
+    assert column(EVENTS, "time(60)", "integral(up)", **row) == [30, 60, 60, 10]
+    assert column(EVENTS, "time(60)", "integral(x) where up", **row) == [300, 600, 600, 100]
+    assert column(EVENTS, "time(60)", "locf(sum(x)) + 1", **row) == [11, 21, 21, 6]
+    assert column(EVENTS, "count(3)", "integral(x)") == [10 * 60 + 20 * 100]
+    assert column(EVENTS, "count(1)", "twa(x)") == [None, None, None]
+
+
+def test_an_evicted_key_loses_what_held_and_its_window_ends_with_its_last_row() -> None:
+    """Key a is evicted by the row of b at 40, and comes back with a null at 50.
+
+    t    0   10   20   40   50   70   120
+    a        1    -         -    2
+    b                  8
+    """
+    table = pa.table({"t": [10, 20, 40, 50, 70], "k": [*"aabaa"], "x": [1, None, 8, None, 2]})
+    window, options = "time(60), partitioned, partitionCount(1)", {"key": "k", "emit_evicted": True}
+    result = wincli.aggregate(
+        table, window, order_by="t", aggregates=["i=integral(x)", "f=locf(max(x))"], plain=True, **options
+    )
+    found = {(row["k"], row["window"]): (row["closed_by"], row["i"], row["f"]) for row in result.to_pylist()}
+    assert found == {
+        ("a", 0): ("evicted", 10.0, 1), ("b", 0): ("evicted", 0.0, 8),
+        ("a", 1): ("time", None, None), ("a", 2): ("end", 0.0, 2),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("call", ["integral(x)", "twa(x)", "locf(max(x))"])
+@pytest.mark.parametrize("window", ["sliding, count(2)", "within 60", "timeInterval, intervalDuration(60)"])
+def test_windows_that_overlap_are_refused(call: str, window: str) -> None:
+    words = f"^{call[: call.index('(')]} needs rows in order of time and windows that do not overlap in their rows, and"
+    by = {"event_time": "t"} if window.startswith("timeInterval") else {"order_by": "t"}
+    with pytest.raises(ConfigError, match=words):
+        wincli.aggregate(EVENTS, window, aggregates=call, **by)
+
+
+def test_a_clock_is_needed_and_no_groups() -> None:
+    for call in ("integral(x)", "twa(x)", "slope(x)"):
+        with pytest.raises(ConfigError, match=r"needs a clock; say --order-by, with a column of times or numbers$"):
+            wincli.aggregate(EVENTS, "count(2)", order_by="arrival", aggregates=call)
+        with pytest.raises(ConfigError, match=r"needs a clock, and column 'k' is string; say --order-by"):
+            wincli.aggregate(EVENTS, "count(2)", order_by="k", aggregates=call)
+    with pytest.raises(ConfigError, match=r"--group-by divides windows; make the groups keys of their own: --key k$"):
+        column(EVENTS, "count(2)", "twa(x)", group_by="k")
+    with pytest.raises(ConfigError, match=r"^locf\(x\): column x is int64; locf needs an aggregate, as in locf"):
+        column(EVENTS, "count(2)", "locf(x)")
+    assert wincli.aggregate(EVENTS, "count(2)", order_by="arrival", aggregates="locf(max(x))")["locf_max_x"][1].as_py()
+
+
+def test_a_state_of_another_job_holds_no_value() -> None:
+    _, state = wincli.aggregate(EVENTS, "time(60)", order_by="t", aggregates="sum(x)", state="new")
+    with pytest.raises(ConfigError, match=r"does not hold column twa\(x\)"):
+        wincli.aggregate(EVENTS, "time(60)", order_by="t", aggregates="twa(x)", state=state)
 
 
 @examples(800)

@@ -119,6 +119,18 @@ def test_incremental_runs_with_late_rows_give_the_result_of_one_run(window: Any,
     check(tmp_path, asked)
 
 
+@pytest.mark.parametrize("window", ["time(4)", "count(2)"])
+def test_late_rows_change_what_goes_on_from_window_to_window(window: str, tmp_path: Path) -> None:
+    """Until the values are the same again."""
+    calls = ("-a", "w=twa(x)", "-a", "i=integral(flag)", "-a", "f=locf(max(x) where flag)", "--order-by", "ts")
+    asked = ("-w", window, *calls, *(("--empty", "row") if "time" in window else ()), "-k", "u", "-a", "n=count()")
+    write_log(tmp_path, seed=5)
+    for night in range(1, NIGHTS + 1):
+        done(tmp_path, "run", *asked, *STATE, *night_of(night, plain=True))
+    assert any(record["borrowed"] for record in records(tmp_path / "st").values())
+    check(tmp_path, asked)
+
+
 @pytest.mark.parametrize("after", [True, False])
 @pytest.mark.parametrize(("commit", "plain"), [(1, False), (2, True)])
 def test_what_was_killed_is_completed_by_the_same_command(

@@ -16,7 +16,9 @@ from wincli.windowing.scan.segment_scan import sends_partials
 SCHEMA = pa.schema([("x", pa.int64()), ("s", pa.string())])
 
 
-@pytest.mark.parametrize("aggregate", ["sum(x)", "rise=last(x) - first(x)", "share=(count() where x > 1) / count()"])
+@pytest.mark.parametrize(
+    "aggregate", ["sum(x)", "rise=last(x) - first(x)", "share=(count() where x > 1) / count()", "a=locf(max(x)) + 1"]
+)
 def test_it_warms_arithmetic_over_aggregates_as_it_warms_aggregates(aggregate: str) -> None:
     plan = make_plan(parse_window("count(2)"), SCHEMA, calls=[parse_aggregate(aggregate)])
     warm(plan, plan.projection.schema)
@@ -35,6 +37,13 @@ def test_a_column_without_values_has_no_type_and_no_order_to_warm(window: str) -
     schema = pa.schema([("ts", pa.null()), ("v", pa.null())])
     aggregates = [parse_aggregate("count()"), parse_aggregate("max(v)")]
     warm(make_plan(parse_window(window), schema, [], ["ts"], aggregates), schema)
+
+
+@pytest.mark.parametrize("call", ["integral(v)", "share=100 * twa(v > 1)", "slope(v)", "locf(last(v))"])
+def test_it_warms_aggregates_over_time(call: str) -> None:
+    schema = pa.schema([("ts", pa.timestamp("us")), ("v", pa.int64())])
+    plan = make_plan(parse_window("time(5)"), schema, [], ["ts"], [parse_aggregate(call)])
+    warm(plan, plan.projection.schema)
 
 
 def test_it_calls_no_user_function_that_merges() -> None:
