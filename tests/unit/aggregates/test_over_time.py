@@ -136,7 +136,7 @@ def test_an_evicted_key_loses_what_held_and_its_window_ends_with_its_last_row() 
 @pytest.mark.parametrize("window", ["sliding, count(2)", "within 60", "timeInterval, intervalDuration(60)"])
 def test_windows_that_overlap_are_refused(call: str, window: str) -> None:
     words = f"^{call[: call.index('(')]} needs rows in order of time and windows that do not overlap in their rows, and"
-    by = {"event_time": "t"} if window.startswith("timeInterval") else {"order_by": "t"}
+    by: dict[str, Any] = {"event_time": "t"} if window.startswith("timeInterval") else {"order_by": "t"}
     with pytest.raises(ConfigError, match=words):
         wincli.aggregate(EVENTS, window, aggregates=call, **by)
 
