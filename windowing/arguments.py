@@ -51,6 +51,7 @@ class DrawnArguments(TypedDict, total=False):
     empty: Empty
     closed: Closed
     origin: Seconds | None
+    ends: str | None
     clock: Clock | None
     since: Clock | None
     let: Calls

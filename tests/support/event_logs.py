@@ -27,14 +27,16 @@ def logs(draw: st.DrawFn) -> pa.Table:
     def walk() -> list[int]:
         return list(accumulate(draw(st.lists(step, min_size=size, max_size=size)), initial=100))[1:]
 
+    times, lengths = walk(), some([0, 0, 1, 1, 2, 3, 4, 9, 70, -1, None])
     return pa.table({
         "id": pa.array(range(size), pa.int64()),
-        "t": pa.array(walk(), pa.timestamp("s")),
+        "t": pa.array(times, pa.timestamp("s")),
         "a": pa.array(walk(), pa.int32()),
         "x": pa.array(some([0.1, 1e16, -3.0, 0.7, float("nan"), None]), pa.float64()),
         "u": pa.array(some(["p", "q", "r"]), pa.string()),
         "flag": pa.array(some([True, False]), pa.bool_()),
         "k": pa.array(some(["a", "b", "c", "d"]), pa.string()),
+        "e": pa.array([None if n is None else t + n for t, n in zip(times, lengths, strict=True)], pa.timestamp("s")),
     })  # fmt: skip
 
 

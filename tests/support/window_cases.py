@@ -67,6 +67,8 @@ WINDOWS: list[WindowCase] = [
     ("from(x > 0.5, until=flag)", T, {}),
     ("reaches(sum(a), 205) or change(u)", ARRIVAL, {}),
     ("time(4)", T, {"closed": "right"}),
+    ("time(4)", T, {"ends": "e"}),
+    ("time(3)", T, {"ends": "e", "closed": "right", "empty": "row"}),
     ("sliding, count(3), when(flag)", T, {"partial": True}),
     ("from(x > 0.5, until=flag) or gap(t, 3), partitioned, partitionAge(2)", T, {"emit_evicted": True}),
     ("reaches(sum(a), 205) or change(u), partitioned, tupleCount(4)", ARRIVAL, {}),
@@ -143,6 +145,12 @@ MORE: list[WindowCase] = [
     ("time(3) every 1.5", T, {"origin": Fraction(1)}),
     ('calendar(day, tz="Europe/Paris", at=00:00) every 25000', T, {}),
     ('calendar(day, tz="Asia/Kathmandu", at=00:01) every 7', T, {"closed": "right"}),
+    ("time(4)", T, {"ends": "e", "empty": "row"}),
+    ("time(3)", T, {"ends": "e", "empty": "mark"}),
+    ("time(3)", T, {"ends": "e", "empty": "mark", "closed": "right"}),
+    ("time(2.5)", T, {"ends": "e", "closed": "right"}),
+    ('cron("* * * * *", "Europe/Paris")', T, {"ends": "e"}),
+    ('calendar(day, tz="Europe/Paris", at=00:00)', T, {"ends": "e", "closed": "right"}),
 ]
 AMOUNTS: list[WindowCase] = [
     ("gap(t, 2 + a % 3)", T, {}),
@@ -175,9 +183,14 @@ OVER_TIME = [
 """Aggregates of clock and values, all but one of which depend on what their key had before."""
 
 
+OF_LASTING = ["sum(_overlap)", "part=sum(x * _share) where _share < 1", "max_overlap()"]
+"""Aggregates of rows that last."""
+
+
 def overlaps(case: WindowCase) -> bool:
     """Whether a row may be in several windows of a kind."""
-    return any(word in case[0] for word in ("sliding", "within", "retain", "timeInterval", "every", "table"))
+    words = ("sliding", "within", "retain", "timeInterval", "every", "table")
+    return "ends" in case[2] or any(word in case[0] for word in words)
 
 
 def plan_of_case(

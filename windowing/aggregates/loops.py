@@ -330,3 +330,23 @@ def distinct_rows(first: Ints, total: int, lo: Ints, hi: Ints) -> Ints:
                 out[count] = i
                 count += 1
     return out
+
+
+@kernel
+def most_at_once(begins: Numbers, until: Numbers, lo: Ints, hi: Ints) -> Ints:
+    """The most entries of each pane at one instant. They begin in order, and last ``[begins, until)`` or an instant."""
+    most = np.zeros(lo.size, np.int64)
+    for p in range(lo.size):
+        ends = np.sort(until[lo[p] : hi[p]])
+        # Invariant: ``ended`` entries end at or before the instant, of which ``instants`` never lasted any longer: they
+        # are in ``ends``, too, so they count as gone as soon as they are there, but for the instant itself.
+        ended, i = 0, lo[p]
+        while i < hi[p]:
+            now, here = begins[i], 0
+            while i < hi[p] and begins[i] == now:
+                here += until[i] == now
+                i += 1
+            while ended < ends.size and ends[ended] <= now:
+                ended += 1
+            most[p] = max(most[p], i - lo[p] - ended + here)
+    return most

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import Ints, take_or_null
+from ..columns.arrays import Ints, measures, take_or_null
 from ..rows.membership import Membership, Memberships, Ranges, batches, edge_rows, gathered, part
 from . import loops, order_statistics, pane_deltas
 from .folds import SMALLEST, fold
@@ -59,6 +59,13 @@ def extreme_counts(largest: bool) -> Callable[[Inputs], pa.Array]:
         return pa.array(pane_deltas.equal_counts(*codes(column), picks, pane_deltas.pane_deltas(membership)))
 
     return compute
+
+
+def most_at_once(inputs: Inputs) -> pa.Array:
+    """Return the most rows of each pane that last at one instant, 0 if there is none: ``max_overlap``."""
+    present = as_disjoint(dense(inputs))
+    begins, until = (frozen(measures(column)) for column in present.columns)
+    return pa.array(loops.most_at_once(begins, until, present.ranges.lo, present.ranges.hi))
 
 
 def arg_extremes(largest: bool) -> Callable[[Inputs], pa.Array]:

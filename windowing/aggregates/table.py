@@ -15,7 +15,7 @@ import pyarrow as pa
 from ..columns.arrays import Ints, is_measurable, is_number, truth
 from ..columns.sort_keys import is_sortable
 from ..errors import ConfigError, did_you_mean, install_extra
-from ..language.spec import AggregateCall, Column
+from ..language.spec import HIDDEN, AggregateCall, Column
 from ..language.tokens import decimal_text
 from ..rows.membership import Membership, Memberships, Ranges, as_simplest, with_filter
 from . import arithmetic, over_time, selection, sketches, user
@@ -62,6 +62,7 @@ class Aggregate:
     ``needs``: the package that it needs, an extra; empty: none.
     ``clock``: whether it also takes the clock of each row, as its last column.
     ``lasts``: whether a value of a key holds until its next one, so that it takes `Inputs.spans`.
+    ``reads``: the columns that it reads beside its arguments.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Aggregate:
     needs: str = ""
     clock: bool = False
     lasts: bool = False
+    reads: tuple[str, ...] = ()
 
     @property
     def signature(self) -> str:
@@ -147,6 +149,8 @@ def _twice(compute: Callable[[Inputs], pa.Array], in_order: bool = False) -> Two
     return TwoPhase(1, lambda inputs: [compute(inputs)], compute, in_order)
 
 
+BEGINS, UNTIL = HIDDEN + "begins", HIDDEN + "until"
+"""From when to when a row is inside of its window: instants of its bounds, as int64 ticks or floats (section 18)."""
 _INT64, _FLOAT64, _BINARY = _always(pa.int64()), _always(pa.float64()), _always(pa.binary())
 _SMALLEST, _LARGEST = selection.extremes(False), selection.extremes(True)
 _FIRST, _LAST = selection.nths(0), selection.nths(-1)
@@ -227,6 +231,8 @@ _ROWS = (
               selection.extreme_counts(False), selection.extreme_count_phases(False)),
     Aggregate("max_count", {"x": _SORTABLE}, _INT64, "how often the largest value occurs",
               selection.extreme_counts(True), selection.extreme_count_phases(True)),
+    Aggregate("max_overlap", {}, _INT64, "the most rows that last at one instant, with --ends",
+              selection.most_at_once, reads=(BEGINS, UNTIL)),
     Aggregate("approx_count_distinct", {"x": _HASHABLE}, _INT64, "different values, estimated",
               sketches.approx_distinct_counts(), sketches.phases(sketches.approx_distinct_counts(is_merged=True)),
               is_long=True, needs="datasketches"),
@@ -303,6 +309,11 @@ def columns_of(call: AggregateCall) -> tuple[str, ...]:
     return tuple(dict.fromkeys(a.name for a in call.arguments if isinstance(a, Column)))
 
 
+def reads_rows(call: AggregateCall) -> bool:
+    """Whether a call reads columns beside its arguments, so that a filter is none of these."""
+    return call.function in TABLE and bool(TABLE[call.function].reads)
+
+
 def bind(call: AggregateCall, schema: pa.Schema, clock: str | None = None) -> Bound:
     """Check a call against the columns of a schema and find the type of its result (semantics section 9).
 
@@ -329,7 +340,7 @@ def bind(call: AggregateCall, schema: pa.Schema, clock: str | None = None) -> Bo
     if aggregate.needs and find_spec(aggregate.needs) is None:
         raise ConfigError(f"{text}: the package {aggregate.needs} is not installed", install_extra("sketch"))
     given = aggregate.types_of([types[a.name] for a in call.arguments if isinstance(a, Column)])
-    columns = columns_of(call)
+    columns = (*columns_of(call), *aggregate.reads)
     if aggregate.clock or aggregate.lasts:
         if clock is None:
             raise ConfigError(f"{call.function} needs a clock", "say --order-by, with a column of times or numbers")
@@ -460,9 +471,10 @@ def warm(bounds: Sequence[Bound], schema: pa.Schema, overlapping: bool = True) -
 def _inputs(bound: Bound, rows: pa.RecordBatch, membership: Membership, rank: Ints | None, cached: Results) -> Inputs:
     arguments = bound.call.arguments
     names = tuple(a.name for a in arguments if isinstance(a, Column))
-    read = bound.columns if bound.is_second_step else names
+    beside = reads_rows(bound.call)
+    read = bound.columns if bound.is_second_step or beside else names
     columns = [plain(rows.column(name)) for name in read]
-    if not bound.is_second_step and not bound.is_user_function:
+    if not bound.is_second_step and not bound.is_user_function and not beside:
         wanted = TABLE[bound.call.function].types_of([column.type for column in columns])
         columns = [
             column if column.type == dtype else column.cast(dtype)

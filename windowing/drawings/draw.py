@@ -217,7 +217,7 @@ def _told(plan: Plan, own: OwnColumns, found: pa.Table) -> list[tuple[str, list[
         texts = texts_of(pa.concat_arrays([combined(found.column(f"window_{side}")) for side in _SIDES]))
         ends = zip(texts[: len(found)], texts[len(found) :], strict=True)
         told.append(("", [f"{start}..{after(start, end)}" for start, end in ends]))
-    if plan.kind.needs.overlaps and "_at" in found.column_names:
+    if plan.kind.needs.overlaps and plan.kind.needs.ends is None and "_at" in found.column_names:
         at = zip(_short(found.column("_at")), _by_tick(found), strict=True)
         told.append(("", [f"@{text}" if by_tick else "" for text, by_tick in at]))
     if plan.options.event_time:
@@ -267,7 +267,8 @@ def make_picture(
         notes.append(f"{count_of(left_out, 'row')} left out by where")
     # The grid of a window of the clock as far as its panes show it: bounds, or instants where panes overlap.
     drawn = [pane for lane in lanes for pane in lane.panes]
-    found = [each for pane in drawn for each in ([pane.tick] if plan.kind.needs.overlaps else [pane.start, pane.end])]
+    has_bounds = not plan.kind.needs.overlaps or plan.kind.needs.ends is not None
+    found = [each for pane in drawn for each in ([pane.start, pane.end] if has_bounds else [pane.tick])]
     axis = _axis(plan, batch, chosen, tuple(sorted({each for each in found if each is not None})))
     counts = [count_of(total, "row"), *([count_of(keys, "key")] if plan.key else []), count_of(panes, "pane")]
     key = f"key {', '.join(plan.key)}; " if plan.key else ""

@@ -14,6 +14,7 @@ from ..clock.watermark import Belief, highest
 from ..columns.arrays import ClockValue, Ints, Measures, is_true, latest_clock
 from ..columns.sort_keys import sort_keys
 from ..kinds.context import Signals, window_marks
+from ..kinds.lasting import LastingKind, longest_row, too_many
 from ..planning.plan import panes_only
 from ..planning.result_schema import MARK
 from ..ports import Batch, ChunkAccount, Counts, Split
@@ -140,10 +141,24 @@ def read_rows(work: TaskContext, chunk: Chunk) -> ChunkRows:
 
     late = find_late if work.plan.kind.needs.watermark else None
     reasons, lateness = judge_rows(work.plan, rows, pos, selection.failed, work.before.position, late, cut)
+    check_lengths(work, chunk, rows, pos, reasons)
     level = np.zeros(len(marks), np.int64)
     if lateness is not None:
         marks, level = lateness.watermarks.marks, lateness.watermarks.level
     return ChunkRows(rows, pos, reasons, marks, level, batches, selection)
+
+
+def check_lengths(work: TaskContext, chunk: Chunk, rows: pa.RecordBatch, pos: Ints, reasons: Reasons | None) -> None:
+    """Raise `DataError` for a row that lasts over too many windows, with its file and line."""
+    kind = work.plan.kind
+    if not isinstance(kind, LastingKind):
+        return
+    found = longest_row(kind, rows, work.plan.sort[0], None if reasons is None else split_by_reason(reasons)[0])
+    if found is not None:
+        row, count = found
+        split = next(each for each in chunk.splits if each.base <= pos[row] < each.base + each.rows)
+        line = int(work.source.line_numbers(split, pos[row : row + 1])[0])
+        raise too_many(kind.spec, rows, row, count, f"{work.source.files[split.file].path}, line {line}")
 
 
 def sequences_of(work: TaskContext, rows: pa.RecordBatch, pos: Ints, reasons: Reasons | None) -> Sequences:

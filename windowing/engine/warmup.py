@@ -62,7 +62,9 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
             deque(scan_segment(own, entry_carry(own, entry, standing, one, continued), one, signals, End()).tables, 0)
     end = End(1 if plan.uses_clock else None)
     deque(continue_scan(kernel_plan, OrderedRows(merged), signals, Carry(), end).tables, maxlen=0)
-    warm_aggregates(plan.aggregates, schema, plan.kind.needs.overlaps)
+    needs = plan.kind.needs  # panes of rows that last have rows of their own
+    columns = pa.schema([*schema, *plan.pane_schema])
+    warm_aggregates(plan.aggregates, columns, needs.overlaps and needs.ends is None)
     if can_preaggregate(plan, schema):
         scan_plan = merging_plan(plan)
         combined = merge([preaggregate(plan, scan_plan, part, signals.marks) for part in (sequences, sequences)])
@@ -92,7 +94,7 @@ def _without_aggregates(plan: Plan) -> Plan:
     names |= {computed.name for computed in plan.results}
     schema = pa.schema([field for field in plan.schema if field.name not in names])
     # what is not computed has no condition
-    return replace(plan, aggregates=lasting, results=(), having=None, schema=schema)
+    return replace(plan, aggregates=lasting, results=(), having=None, schema=schema, of_panes=())
 
 
 def _three_values(dtype: pa.DataType) -> pa.Array:

@@ -194,8 +194,8 @@ def growing_kind(spec: Tumbling) -> GrowingKind:
         zones=growing.zones,
         causes="ticks",
         partitioned=spec.partitioned,
-        options=policy.needs.options - {"empty"},
-        unfit={"empty": "every"},
+        options=policy.needs.options - {"empty", "ends"},
+        unfit={"empty": "every", "ends": "every"},
         cells=True,
         rows_out_per_row=max(Fraction(1), length / growing.every),
     )

@@ -17,9 +17,9 @@ from ..expressions.syntax import Expression
 from ..language.operands import Operand, operand_column
 from ..language.spec import PartitionEviction, Policy
 
-Option = Literal["empty", "origin", "closed", "partial", "event time", "emit evicted", "changes", "left"]
-"""What only some windows take: empty windows, a grid of ticks, the side on which windows are closed, panes before they
-are full, a watermark, the windows of evicted keys, rows that entered or left, and rows that left."""
+Option = Literal["empty", "origin", "closed", "ends", "partial", "event time", "emit evicted", "changes", "left"]
+"""What only some windows take: empty windows, a grid of ticks, the side on which windows are closed, rows that last,
+panes before they are full, a watermark, the windows of evicted keys, rows that entered or left, and rows that left."""
 
 Explain = Callable[[str], str | None]
 """Returns which value made a column text, or None, for messages."""
@@ -98,6 +98,7 @@ class Needs:
     Of time and events:
 
     ``clock``: whether the order column must be read in seconds (section 1).
+    ``ends``: the attribute that says until when a row lasts (section 18); None: rows are instants.
     ``dated``: whether windows begin at dates, so that rows beyond the years 1 to 9999 are in none.
     ``zones``: the time zones that it names.
     ``marks``: whether window marks end windows.
@@ -138,6 +139,7 @@ class Needs:
     watched: str | None = None
     baseline: str | pa.DataType | None = None
     clock: bool = False
+    ends: str | None = None
     dated: bool = False
     zones: tuple[str, ...] = ()
     marks: bool = False

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from ..language.spec import Batched, Growing, Sliding, TableWindows, TimeInterval, Tumbling, WindowSpec
+from ..language.spec import Batched, Growing, Lasting, Sliding, TableWindows, TimeInterval, Tumbling, WindowSpec
 from .batched import batched_kind
 from .contract import WindowKind
 from .event_time import event_time_kind
 from .growing import growing_kind
+from .lasting import lasting_kind
 from .sliding import sliding_kind
 from .table import table_kind
 from .tumbling.kind import tumbling_kind
@@ -21,6 +22,7 @@ _KINDS: Final[Mapping[type, Callable[[Any], WindowKind]]] = {
     TimeInterval: event_time_kind,
     Batched: batched_kind,
     TableWindows: table_kind,
+    Lasting: lasting_kind,
 }
 
 

@@ -130,6 +130,16 @@ class Options:
         key_help="Where the grid of time windows begins: a time, a duration or seconds.",
         decides_windows=True,
     )
+    ends: str | None = option(
+        None,
+        "Until when rows last: a row is in every time, calendar or cron window that it overlaps.",
+        "Window",
+        metavar="COL",
+        complete="columns",
+        key_help="The column that says until when a row lasts: it is in every time, calendar or cron window that it "
+        "overlaps.",
+        decides_windows=True,
+    )
     event_time: str | None = option(
         None,
         "The time column of timeInterval. Default: the only one.",

@@ -14,6 +14,7 @@ from .spec import (
     AggregateExpression,
     Batched,
     Growing,
+    Lasting,
     PartitionEviction,
     Sliding,
     SlidingPolicy,
@@ -32,7 +33,10 @@ def _tumbling(spec: Tumbling, options: Options, times: Times) -> list[str]:
     policy = spec.policy
     found = [each.opening for each in policy.alternatives if each.opening is not None]
     if policy.stretch is not None:
-        found.append(f"Windows are {policy.stretch}, and a row is in the one that its time is in.")
+        which = "the one that its time is in"
+        if options.ends is not None:
+            which = f"each that it overlaps: it lasts from its time until {options.ends}"
+        found.append(f"Windows are {policy.stretch}, and a row is in {which}.")
         if isinstance(policy, Growing):
             step = duration(policy.every)
             found.append(f"A window comes out every {step} from its beginning, with its rows so far, and at its end.")
@@ -164,7 +168,7 @@ def sentences_of(
     ``calls``: the aggregates; None for ``count()``. ``times``: the columns that are times: an amount of these is
     written as a duration.
     """
-    known = Times(times)
+    known, spec = Times(times), spec.window if isinstance(spec, Lasting) else spec
     return (
         *_rows(spec, key, options),
         *_KINDS[type(spec)](spec, options, known),
@@ -196,7 +200,10 @@ def _grid(spec: WindowSpec, options: Options) -> Iterator[str]:
     if not isinstance(spec, Tumbling) or all(each.stretch is None for each in spec.policy.alternatives):
         return
     if options.closed == "right":
-        yield "A row on a bound is the last of the window that ends there."
+        if options.ends is None:
+            yield "A row on a bound is the last of the window that ends there."
+        else:
+            yield "A row of no length on a bound is in the window that ends there."
     if options.empty != "skip":
         what = "a row with count 0" if options.empty == "row" else "a mark"
         yield f"A window without rows, between the first and the last, gives {what}."
@@ -223,7 +230,7 @@ def _end(spec: WindowSpec, options: Options) -> str:
     if options.at_end != "flush":
         then = "wait in the state for the next run" if options.at_end == "hold" else "are dropped"
         return f"Windows that are open at the end of the data {then}."
-    if isinstance(spec, Tumbling | TableWindows):
+    if isinstance(spec, Tumbling | TableWindows | Lasting):
         with_rows = ", if they hold rows" if isinstance(spec, TableWindows) else ""
         return f"Windows that are open at the end of the data come out{with_rows}."
     if isinstance(spec, Sliding):

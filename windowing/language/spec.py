@@ -39,6 +39,7 @@ __all__ = [  # the values of policies are part of the values of a spec
     "From",
     "Gap",
     "Growing",
+    "Lasting",
     "PartitionEviction",
     "Policy",
     "Punct",
@@ -218,7 +219,26 @@ class TableWindows:
         return ", ".join([f"table({column_text(self.name)})", *_options(self.partitioned, None)])
 
 
-WindowSpec: TypeAlias = Tumbling | Sliding | TimeInterval | Batched | TableWindows
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """A window over rows that last (section 18). Its text is that of the window: the option ``--ends`` says the rest.
+
+    ``window``: a window that the clock ends.
+    ``ends``: the column that says until when a row lasts.
+    """
+
+    window: Tumbling
+    ends: str
+
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        return self.window.distances
+
+    def __str__(self) -> str:
+        return str(self.window)
+
+
+WindowSpec: TypeAlias = Tumbling | Sliding | TimeInterval | Batched | TableWindows | Lasting
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,11 @@ from .plan import Plan
 
 # as they stand in the records of states that exist
 _FIRST = ("empty", "origin", "partial", "group_by", "emit", "event_time", "lag", "min_gap", "emit_evicted")
+_THEN = ("let", "where", "closed")  # in those of 0.18, too; later options stand there where they have no default
 _NOW = tuple(each.name for each in WINDOW_OPTIONS if each.decides_windows)
 DECIDING = (*_FIRST, *(name for name in _NOW if name not in _FIRST))
 """The options of a window that all runs of a state share."""
+_ALWAYS = frozenset({*_FIRST, *_THEN})
 
 
 def identity_of(plan: Plan, enrichments: Sequence[str] = ()) -> dict[str, Any]:
@@ -39,6 +41,7 @@ def identity_of(plan: Plan, enrichments: Sequence[str] = ()) -> dict[str, Any]:
     ``rows``: whether all columns of the input are held.
     """
     options = {name: getattr(plan.options, name) for name in DECIDING}
+    options = {name: each for name, each in options.items() if name in _ALWAYS or each != getattr(Options(), name)}
     late = [column.name for column in plan.lag_columns if column.name in plan.values]
     schema = plan.projection.schema
     read = [name for name in plan.projection.needs(plan.columns) if name not in VIRTUAL]
@@ -64,7 +67,8 @@ def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
     # A state that holds all columns of its input lacks none: no file has had this one.
     holds_all = was.get("rows", was.get("emit", "aggregates") != "aggregates")
     spared = {*(now.get("input") or {})} if holds_all else set()
-    for key, value in now.items():
+    left_out = {name: _DEFAULTS[name] for name in DECIDING if name in was and name not in now}
+    for key, value in {**now, **left_out}.items():
         if key == "max_ahead" and was.get(key) is None:
             continue  # a state may begin to look for rows ahead: it is asked for after a bad night
         old = was.get(key, _DEFAULTS.get(key))

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pyarrow as pa
 
 from ..aggregates.inputs import plain_type
-from ..aggregates.table import Bound, bind, columns_of
+from ..aggregates.table import Bound, bind, columns_of, reads_rows
 from ..enrichment.window_table import OpenWindows, WindowTable, bind_windows, no_windows
 from ..errors import ConfigError, Span, naming_option
 from ..expressions.binding import bind as bind_expression
@@ -28,16 +28,19 @@ from ..operator import load, output_fields
 from ..ports import StreamInfo
 from ..rows.lag_columns import NUMBER, LagColumn, among, inputs_of
 from ..rows.projection import ComputedColumn, Projection, RowExpressions, make_projection
+from .pane_columns import OVERLAP, SHARE, apart, bind_late
 from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
 from .row_order import Order, OrderBy, choose_event_time, choose_order, time_columns
 from .validation import (
     Look,
+    check_lasting,
     check_options,
     check_order_known,
     check_over_time,
     check_units,
     check_window,
     field_of,
+    lasting,
     no_look,
 )
 
@@ -84,7 +87,7 @@ def _lower(call: AggregateCall, known: frozenset[str], lowered: LoweredAggregate
         return Column(name)
 
     arguments = call.arguments
-    if call.where is not None and ":" in call.function:
+    if call.where is not None and (":" in call.function or reads_rows(call)):
         lowered.filters[call.name] = column(call.where).name
     elif call.where is not None:
         arguments = tuple(_where_true(each, call.where) for each in arguments or (parse_expression("TRUE"),))
@@ -152,6 +155,8 @@ class Plan:
     ``rows``: the columns that are written unchanged where panes emit rows, or that an operator receives.
     ``sort_rows``: the sort keys of these rows within a pane.
     ``schema``: the schema of the result, including stream columns unless ``plain``.
+    ``of_panes``: the columns that depend on the window that shows a row, after those that rows that last have there.
+    ``pane_schema``: the schema of all of them; empty where rows do not last.
     ``carried``: further columns that sequences hold, though no window looks at them.
     ``weight``: the column that says how many rows of the input a row represents; None: one each.
     ``projection``: the columns and rows of the input that the window sees.
@@ -176,6 +181,8 @@ class Plan:
     projection: Projection = Projection(pa.schema([]))  # noqa: RUF009 - frozen
     results: tuple[ComputedColumn, ...] = ()
     having: ComputedColumn | None = None
+    of_panes: tuple[ComputedColumn, ...] = ()
+    pane_schema: pa.Schema = pa.schema([])  # noqa: RUF009 - frozen
     carried: tuple[str, ...] = ()
     windows: WindowTable | None = None
 
@@ -250,7 +257,9 @@ class Plan:
         used = [*self.sort, *self.kind.needs.attributes, *event_time, *self.options.group_by, *self.rows]
         used += [*self.carried, *(key.name for key in self.sort_rows)] + ([self.weight] if self.weight else [])
         used += [b.filter for b in self.aggregates if b.filter is not None]
-        return tuple(dict.fromkeys([*used, *(c for b in self.aggregates for c in b.columns)]))
+        used += [*(c for b in self.aggregates for c in b.columns), *(c for p in self.of_panes for c in p.value.columns)]
+        late = set(self.pane_schema.names)
+        return tuple(dict.fromkeys(name for name in used if name not in late))
 
     @property
     def over_time(self) -> tuple[Bound, ...]:
@@ -344,21 +353,32 @@ def make_plan(
     output names that clash.
     """
     items = (AggregateCall("count", "count"),) if calls is None else calls
-    lowered = lower(items, (*schema.names, *(name for name, _ in options.let)))
-    projection = _projection(spec, schema, key, order_by, lowered, options)
-    times = time_columns(projection.schema, schema, key, of_folders)
+    spec, known = lasting(spec, options, order_by), (*schema.names, *(name for name, _ in options.let))
+    lowered = lower(items, known)
+    columns, late = apart(lowered.calls, lowered.columns, known, options.ends)
+    named = [name for each in late.values() for name in each.columns]
+    projection = _projection(spec, schema, [*key, *named], order_by, replace(lowered, columns=columns), options)
+    times = [name for name in time_columns(projection.schema, schema, key, of_folders) if name != options.ends]
     schema = projection.schema
+    if options.ends is not None:
+        field_of(schema, options.ends, "--ends")
     check_order_known(projection, spec, key, order_by or (), options)
     check_window(spec, schema, key, explain)
     if kind_of(spec).needs.watermark:
         options = replace(options, event_time=choose_event_time(spec, schema, options.event_time, times))
     order = choose_order(spec, schema, order_by, times)
     check_options(spec, schema, key, order, options, len(calls or ()))
+    check_lasting(schema, order, options)
     check_units(spec, schema, options.event_time or next(iter(order.columns), None), options, look)
     rows: tuple[str, ...] = ()
     if options.emit != "aggregates" or options.operator is not None:  # without what the stage before has added
         left_out = {*projection.hidden, *key, *(stream.own if stream else ())}
         rows = tuple(name for name in schema.names if name not in left_out)
+    pane_schema, of_panes = pa.schema([]), tuple[ComputedColumn, ...]()
+    if options.ends is not None:
+        bounds = kind_of(spec).times(schema.field(order.columns[0]).type, options.origin).bounds
+        pane_schema, of_panes = bind_late(late, schema, bounds or pa.int64())
+        schema, rows = pa.schema([*schema, *pane_schema]), (*rows, *((OVERLAP, SHARE) if rows else ()))
     emission = stream.order if stream else ()
     sort = tuple(dict.fromkeys([*order.columns, *emission]))
     clock = options.event_time or next(iter(sort), None)
@@ -370,6 +390,7 @@ def make_plan(
     ties = () if by_clock else tuple(name for name in sort if name not in (*at, pos))
     sort_rows = tuple(sort_key(text, schema.names) for text in options.sort_by)
     plan = Plan(spec, tuple(key), order, sort, at, pos, ties, aggregates, rows, sort_rows, options, schema)
+    plan = replace(plan, of_panes=of_panes, pane_schema=pane_schema)
     if isinstance(spec, TableWindows):
         plan = replace(plan, windows=_windows(spec, plan, tables))
     plan = replace(plan, projection=projection, results=() if rows else result_columns(lowered, aggregates))
@@ -392,7 +413,7 @@ def panes_only(plan: Plan) -> Plan:
     options = replace(plan.options, emit="aggregates", group_by=(), sort_by=(), operator=None)
     kept = {*plan.key, *FIXED, *(OUTPUTS if options.event_time else ()), *plan.stream_names, MARK}
     head = [field for field in plan.schema if field.name in kept]
-    kept_rows = replace(plan, aggregates=(), rows=(), sort_rows=(), results=(), having=None)
+    kept_rows = replace(plan, aggregates=(), rows=(), sort_rows=(), results=(), having=None, of_panes=())
     return replace(kept_rows, options=options, schema=pa.schema(head))
 
 

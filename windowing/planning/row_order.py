@@ -119,7 +119,7 @@ def _explicit_order(schema: pa.Schema, order_by: Sequence[str] | str) -> Order:
 
 def _default(spec: WindowSpec, schema: pa.Schema, times: Sequence[str]) -> Order:
     for name in kind_of(spec).needs.attributes:
-        if name in schema.names and is_instant(schema.field(name).type):
+        if name in schema.names and is_instant(schema.field(name).type) and name != kind_of(spec).needs.ends:
             return Order((name,), "the window's attribute is a time")
     if kind_of(spec).needs.watermark:
         return Order((), "event-time panes take rows as they arrived")
@@ -127,7 +127,7 @@ def _default(spec: WindowSpec, schema: pa.Schema, times: Sequence[str]) -> Order
         return Order((), "no time to order by is named by the window")
     if len(times) != 1:
         raise _no_clock(spec, "a clock", schema, times, "--order-by")
-    others = ", ".join(name for name in _instants(schema) if name not in times)
+    others = ", ".join(name for name in _instants(schema) if name not in (*times, kind_of(spec).needs.ends))
     beside = f" beside {others} of the folders" if others else ""
     why = f"the only time column{beside}, and the window needs a clock"
     dtype = schema.field(times[0]).type

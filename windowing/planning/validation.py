@@ -13,6 +13,7 @@ from ..clock.tick_grid import DIGITS, EpochUnit, epoch_unit
 from ..columns.arrays import is_measurable
 from ..columns.sort_keys import is_sortable
 from ..errors import ConfigError, did_you_mean
+from ..kinds.lasting import check_ends
 from ..kinds.needs import Explain, Option
 from ..kinds.registry import kind_of
 from ..kinds.tumbling.kind import clock_policies
@@ -20,11 +21,12 @@ from ..language.distinct import Distinct
 from ..language.operands import operand_column
 from ..language.options import Options, sort_key
 from ..language.programs import has_duration, uses_previous
-from ..language.spec import HIDDEN, TableWindows, WindowSpec
+from ..language.spec import HIDDEN, Lasting, TableWindows, Tumbling, WindowSpec
 from ..language.tokens import Duration, decimal_text, listed
 from ..rows.lag_columns import LagColumn
 from ..rows.projection import Projection, no_order
-from .row_order import Order, check_is_clock, field_advice, instead_of
+from .pane_columns import OVERLAP, SHARE
+from .row_order import Order, OrderBy, check_is_clock, field_advice, instead_of
 
 
 def check_order_known(
@@ -45,6 +47,7 @@ def check_order_known(
         "--key": key,
         "--order-by": () if isinstance(order_by, str) else order_by,
         "--event-time": (options.event_time,),
+        "--ends": (options.ends,),
         "--group-by": options.group_by,
         "--distinct": () if options.distinct is None else options.distinct.columns,
         "--sort-by": [sort_key(text, projection.schema.names).name for text in options.sort_by],
@@ -65,6 +68,30 @@ def check_marks(projection: Projection, name: str | None) -> None:
 
 def _late_text(column: LagColumn) -> str:
     return f"{column.label!r}, which uses lag(),"
+
+
+def lasting(spec: WindowSpec, options: Options, order_by: OrderBy) -> WindowSpec:
+    """Return the window over rows that last, where they do. Raises `ConfigError` where they cannot be in it."""
+    if options.ends is None:
+        return spec
+    if "ends" not in kind_of(spec).needs.options or not isinstance(spec, Tumbling):
+        clock = order_by[0] if order_by and not isinstance(order_by, str) else "ts"
+        merge = f"split({clock} > max({options.ends}))"
+        what = f"--ends is for {listed(clock_policies())} windows, and this one is {spec}"
+        raise ConfigError(what, f"leave it out; intervals that overlap merge with {merge}")
+    if options.operator is not None:
+        raise ConfigError("--operator does not go with --ends: it sees rows that enter and leave", "leave one out")
+    return Lasting(spec, options.ends)
+
+
+def check_lasting(schema: pa.Schema, order: Order, options: Options) -> None:
+    """Raise `ConfigError` where rows cannot last until the values of a column."""
+    if options.ends is None:
+        return
+    check_ends(schema, order.columns[0], options.ends)
+    for name in (OVERLAP, SHARE):
+        if name in schema.names:
+            raise ConfigError(f"the input has a column {name!r}, and with --ends there is another", "rename it")
 
 
 def check_window(spec: WindowSpec, schema: pa.Schema, key: Sequence[str], explain: Explain) -> None:

@@ -85,10 +85,19 @@ def already_emitted(kind: WindowKind, panes: Panes, context: WindowContext, sequ
     """Return which panes an earlier run emitted, bool (P,).
 
     Those are panes caused by restored rows, by earlier signals, or by ticks up to the clock of that run. Empty windows
-    come out with the next row of their key, so they are new.
+    come out with the next row of their key, so they are new, unless that was there already.
     """
     caused = caused_before(kind, panes.cause, panes.at, context, sequences)
-    return caused & (sizes(panes.membership) > 0) if "empty" in kind.needs.options else caused
+    if "empty" not in kind.needs.options:
+        return caused
+    known = sizes(panes.membership) > 0
+    if kind.needs.ends is not None and not known.all() and context.restored is not None:
+        lives = memberships_of(panes.membership)
+        latest = np.full(len(sequences.bounds), -1)
+        np.maximum.at(latest, np.repeat(np.arange(len(lives.first_entry) - 1), np.diff(lives.first_entry)),
+                      np.where(context.restored.is_new(sequences.bounds)[lives.row], -1, lives.enter))  # fmt: skip
+        known |= np.arange(len(panes)) < latest[panes.key]
+    return caused & known
 
 
 def with_previous_pane(panes: Panes, last: Mask, sequences: Sequences) -> Panes:
@@ -244,8 +253,9 @@ def snapshot(
     row_state = RowState(restored.row_state.shown | emission.shown | settled, emission.last)
     picks = np.flatnonzero(is_retained)
     state = WindowState(only_rows(sequences, picks), key_state, row_state.take(picks))
-    # A tumbling window never looks back beyond its first row: equal windows give equal states, whatever came before.
-    return state if kind.needs.overlaps else with_row_counts(state)
+    # A tumbling window never looks back beyond its first row: equal windows give equal states, whatever came before. No
+    # window counts rows that last.
+    return with_row_counts(state) if not kind.needs.overlaps or kind.needs.ends is not None else state
 
 
 def nothing_restored(kind: WindowKind, sequences: Sequences) -> RestoredState:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..clock.grids import FIRST, LAST
 from ..clock.interval_grid import clock_values
@@ -20,12 +21,14 @@ from ..columns.arrays import (
     combined,
     has_nan,
     is_negative,
+    is_true,
     measures,
     overflows,
     scale_of,
 )
 from ..columns.sort_keys import sorts_before
 from ..kinds.context import Signals
+from ..kinds.lasting import beyond_clock, ends_as_clock
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK
 from ..ports import Batch
@@ -43,9 +46,10 @@ def validate_rows(plan: Plan, rows: pa.RecordBatch, of_lag_columns: bool = False
     """Return the reject reason of each row (None: kept), or None where all rows are kept.
 
     The first reason that applies, of ``null_order``, ``null_key`` (null or NaN), ``null_attribute``, ``nan_attribute``,
-    ``negative_amount`` and ``type_overflow``: a value beyond the 64 bit ticks in which distances and clocks are
-    computed, an infinite clock, or in windows with dates one beyond the years 1 to 9999. ``of_lag_columns``: whether
-    columns with ``lag``, which come later, say so; else all others do.
+    ``negative_amount``, ``type_overflow`` and ``inverted_interval`` (it ends before it begins). ``type_overflow`` is a
+    value beyond the 64 bit ticks in which distances and clocks are computed, an infinite clock, or in windows with
+    dates one beyond the years 1 to 9999. ``of_lag_columns``: whether columns with ``lag``, which come later, say so;
+    else all others do.
     """
     late = {column.name for column in plan.lag_columns}
     reasons: Reasons | None = None
@@ -75,6 +79,7 @@ def _violations(plan: Plan, rows: pa.RecordBatch, asked: Callable[[str], bool]) 
     needs, event_time = plan.kind.needs, (plan.options.event_time,) if plan.options.event_time else ()
     named = dict.fromkeys([*needs.required, *event_time])
     clock = event_time or (plan.order.columns[:1] if plan.uses_clock else ())
+    ends = () if needs.ends is None else (needs.ends,)
     for null, nan, names in (
         ("null_order", "null_order", plan.order.columns),
         ("null_key", "null_key", plan.key),
@@ -91,16 +96,26 @@ def _violations(plan: Plan, rows: pa.RecordBatch, asked: Callable[[str], bool]) 
         negative = is_negative(combined(rows.column(name)))
         if negative.any():
             yield "negative_amount", negative
-    for name in filter(asked, dict.fromkeys([*clock, *needs.measured])):
+    for name in filter(asked, dict.fromkeys([*clock, *ends, *needs.measured])):
         is_overflow = overflows(combined(rows.column(name)))
         if is_overflow is not None:
             yield "type_overflow", is_overflow
-    for name in filter(asked, clock):
+    for name in filter(asked, (*clock, *ends)):
         column = combined(rows.column(name))
         if pa.types.is_floating(column.type) and bool(np.isinf(measures(column)).any()):  # in no window of a grid
             yield "type_overflow", np.isinf(measures(column))
         if needs.dated:
             yield from _undated(column)
+    for name in filter(asked, ends):
+        yield from _inverted(combined(rows.column(clock[0])), combined(rows.column(name)))
+
+
+def _inverted(begins: pa.Array, ends: pa.Array) -> Iterator[tuple[str, Mask]]:
+    is_far = beyond_clock(ends, begins.type)
+    if is_far.any():
+        yield "type_overflow", is_far
+        ends = pc.if_else(pa.array(is_far), pa.scalar(None, ends.type), ends)
+    yield "inverted_interval", is_true(pc.less(ends_as_clock(ends, begins.type), begins))
 
 
 def _undated(column: pa.Array) -> Iterator[tuple[str, Mask]]:

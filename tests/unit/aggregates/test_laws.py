@@ -101,7 +101,7 @@ def samples(*kinds: Kind) -> st.SearchStrategy[tuple[pa.RecordBatch, Membership]
 
 
 def test_every_aggregate_has_a_twin() -> None:
-    assert list(REFERENCE) == list(TABLE)
+    assert list(REFERENCE) == [name for name in TABLE if not TABLE[name].reads]  # these have one of their own
 
 
 @pytest.mark.parametrize(("functions", "columns"), LAWS)

@@ -99,7 +99,7 @@ def test_drawing(place: str, lines: list[str]) -> None:
 def rejects(drawing: Drawing, table: pa.Table) -> dict[str, str]:
     asked = arguments_of(drawing)
     key = ["key"] if None not in drawing.panes else []
-    options = Options(event_time=asked.get("event_time"), lag=int(asked.get("lag", 0)))  # type: ignore[arg-type]
+    options = Options(event_time=asked.get("event_time"), lag=int(asked.get("lag", 0)), ends=asked.get("ends"))  # type: ignore[arg-type]
     made = plan.make_plan(parse_window(drawing.spec), table.schema, key, asked["order_by"], None, options)
     rows = one_batch(table.select(list(made.columns)))
     reasons = validate_rows(made, rows)
@@ -147,7 +147,7 @@ def derived(base: type) -> set[type]:
 
 def all_kinds() -> set[str]:
     tumbling = {policy.__name__ for policy in derived(spec.Policy)} - {"_Rise", "_OnCondition"}
-    others = {kind.__name__ for kind in typing.get_args(spec.WindowSpec)} - {"Tumbling", "Batched"}
+    others = {kind.__name__ for kind in typing.get_args(spec.WindowSpec)} - {"Tumbling", "Batched", "Lasting"}
     batched = {"within", "within every", "within retain", "retain", "retain every", "retain all"}
     return tumbling | others | batched | {"with unique", "partition by"}
 

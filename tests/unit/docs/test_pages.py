@@ -81,6 +81,8 @@ SAMPLES = (pa.int32(), pa.float32(), pa.bool_(), pa.string(), pa.decimal128(9, 2
 def result_words(name: str) -> str:
     """The result column as the table says it."""
     columns = {name: kind for name, kind in TABLE[name].parameters.items() if not kind.literal}
+    if not columns:
+        return str(TABLE[name].result())
     first, kind = next(iter(columns.items()))
     fitting = [dtype for dtype in SAMPLES if kind.fits(dtype)]
     results = [TABLE[name].result(*[dtype] * len(columns)) for dtype in fitting]
@@ -196,7 +198,8 @@ def test_every_format_is_on_its_pages_with_its_suffixes_and_in_the_readme() -> N
 
 def test_every_reject_reason_is_documented() -> None:
     source = inspect.getsource(row_validation) + (ROOT / "readers" / "formats" / "split_rows.py").read_text()
-    pattern = r'"(null_\w+|nan_\w+|negative_\w+|type_overflow|expression_error|unparsable|late|ahead)"'
+    words = "type_overflow|expression_error|unparsable|late|ahead|inverted_interval"
+    pattern = rf'"(null_\w+|nan_\w+|negative_\w+|{words})"'
     reasons = set(re.findall(pattern, source))
     assert {"null_order", "unparsable", "late"} < reasons
     assert {row[0] for row in rows_of("results", "Rejected rows")} == reasons

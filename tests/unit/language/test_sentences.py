@@ -91,3 +91,12 @@ def test_a_lag_and_a_gap_of_the_watermark_are_reported() -> None:
 def test_durations_in_words(seconds: int, words: str) -> None:
     assert duration(Fraction(seconds)) == words
     assert duration(Fraction(seconds) + Fraction(1, 4)).endswith("0.25 s" if seconds % 60 == 0 else ".25 s")
+
+
+def test_rows_that_last_are_in_each_window_that_they_overlap() -> None:
+    options = Options(ends="gone", closed="right")
+    assert sentences_of(parse_window("time(1h)"), ("k",), None, options, TIMES)[1:3] == (
+        "Windows are the intervals of 1 h on the clock, and a row is in each that it overlaps: it lasts from its time "
+        "until gone.",
+        "A row of no length on a bound is in the window that ends there.",
+    )

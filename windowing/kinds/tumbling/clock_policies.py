@@ -52,7 +52,7 @@ class ClockPolicy(TumblingPolicy):
 
     @property
     def needs(self) -> Needs:
-        return Needs(clock=True, options=frozenset({"empty", "closed"}))
+        return Needs(clock=True, options=frozenset({"empty", "closed", "ends"}))
 
     @abstractmethod
     def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> Grid | CalendarGrid:
@@ -83,7 +83,7 @@ class ClockPolicy(TumblingPolicy):
         if context.empty == "row":
             key, number, lo, hi, cell = _with_empty(key, lo, hi, cell, grid)
         complete = cell < clock_cell(grid, values, context.clock) if len(values) else np.empty(0, np.bool_)
-        cause, closed_by = _causes(complete, np.int8(reason(self.why)), np.int8(reason("end")))
+        cause, closed_by = causes_by_clock(complete, np.int8(reason(self.why)), np.int8(reason("end")))
         start, end = grid.bounds(cell), grid.bounds(cell + 1)
         return Panes(key, number, ranges(lo, hi), cause, closed_by, start, end, at=end)
 
@@ -101,14 +101,8 @@ class ClockPolicy(TumblingPolicy):
         With ``context.since`` the ticks between that instant and the first row count, too.
         """
         values, grid = self.values_and_grid(sequences, context)
-        if not len(values):
-            return grid.bounds(np.empty(0, np.int64))
-        cells = np.unique(grid.cells(values))
-        first = int(cells[0]) if context.since is None else clock_cell(grid, values[:0], context.since) + 1
-        stop = max(clock_cell(grid, values, context.clock), first)
-        _check_empty(stop - first)
-        empty = np.setdiff1d(np.arange(first, stop), cells, assume_unique=True)
-        return grid.bounds(empty[grid.lasting(empty)] + 1)
+        begin = None if context.since is None else clock_cell(grid, values[:0], context.since) + 1
+        return ticks_without(np.unique(grid.cells(values)), grid, values, begin, context.clock)
 
     def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
         values, grid = self.values_and_grid(sequences, context)
@@ -130,7 +124,7 @@ class TimePolicy(ClockPolicy):
 
     @property
     def needs(self) -> Needs:
-        return Needs(clock=True, options=frozenset({"empty", "origin", "closed"}))
+        return Needs(clock=True, options=frozenset({"empty", "origin", "closed", "ends"}))
 
     def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> Grid:
         return time_grid(dtype, self.value.seconds, context.origin)
@@ -151,7 +145,7 @@ class DatedPolicy(ClockPolicy):
 
     @property
     def needs(self) -> Needs:
-        return Needs(clock=True, dated=True, options=frozenset({"empty", "closed"}))
+        return Needs(clock=True, dated=True, options=frozenset({"empty", "closed", "ends"}))
 
     def beginnings(self) -> Beginnings:
         """Return the function that finds them. Raises `ConfigError` for an unknown zone."""
@@ -203,6 +197,22 @@ def _before(value: ClockValue) -> ClockValue:
     return value - 1 if isinstance(value, int) else float(np.nextafter(value, -np.inf))
 
 
+def ticks_without(
+    cells: Ints, grid: AnyGrid, values: Measures, begin: int | None, clock: ClockValue | None
+) -> pa.Array:
+    """Return the instants of the ticks, up to the clock, that end a cell which is not among ``cells``, ascending.
+
+    ``values``: those of the clock column, of all rows. ``begin``: the first cell; None: that of the first row.
+    """
+    if not len(values):
+        return grid.bounds(np.empty(0, np.int64))
+    first = int(cells[0]) if begin is None else begin
+    stop = max(clock_cell(grid, values, clock), first)
+    _check_empty(stop - first)
+    empty = np.setdiff1d(np.arange(first, stop), cells, assume_unique=True)
+    return grid.bounds(empty[grid.lasting(empty)] + 1)
+
+
 @kernel
 def _windows_at(bounds: Ints, starts: Ints, rows: int) -> tuple[Ints, Ints, Ints]:
     """Return key, number and end of the windows that start at rows."""
@@ -219,7 +229,8 @@ def _windows_at(bounds: Ints, starts: Ints, rows: int) -> tuple[Ints, Ints, Ints
 
 
 @kernel
-def _causes(complete: Mask, why: np.int8, at_end: np.int8) -> tuple[Ints, npt.NDArray[np.int8]]:
+def causes_by_clock(complete: Mask, why: np.int8, at_end: np.int8) -> tuple[Ints, npt.NDArray[np.int8]]:
+    """Return causes and close reasons of windows; ``complete``: which of them the clock has ended."""
     # one loop without branches: of many keys, it is random which window is the last
     causes, reasons = np.empty(len(complete), np.int64), np.empty(len(complete), np.int8)
     for p in range(len(complete)):
@@ -263,7 +274,7 @@ def _instants(value: Cron, low: int, high: int) -> tuple[int, list[int]]:
     Raises `DataError` for too many of them, and where there is none before ``low``.
     """
     begins = [_last_until(value, low)]
-    for instant in _after(value, begins[0]):
+    for instant in instants_after(value, begins[0]):
         begins.append(instant)
         if instant > high:
             return 0, begins
@@ -276,13 +287,14 @@ def _instants(value: Cron, low: int, high: int) -> tuple[int, list[int]]:
 def _last_until(value: Cron, low: int) -> int:
     """Return the last instant at or before a second: searched forwards, as cron goes, from further and further back."""
     for days in _BACK:
-        before = list(takewhile(lambda instant: instant <= low, _after(value, low - days * 86_400)))
+        before = list(takewhile(lambda instant: instant <= low, instants_after(value, low - days * 86_400)))
         if before:
             return before[-1]
     raise DataError(f"{value} has no instant before the first row", "leave such rows out")
 
 
-def _after(value: Cron, instant: int) -> Iterator[int]:
+def instants_after(value: Cron, instant: int) -> Iterator[int]:
+    """Yield the instants of a cron expression after one, in epoch seconds."""
     from cronsim import CronSim  # noqa: PLC0415 - few windows need it
 
     while True:

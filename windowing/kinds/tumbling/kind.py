@@ -463,7 +463,8 @@ def tumbling_kind(spec: Tumbling) -> TumblingKind:
     run_through = not all(policy.neighbours_decide for policy in policies)
     # Marks end windows whatever is open; but a segment that is run through knows none, and none before its own window.
     can_cut = needs.can_cut and eviction is None and not (needs.window_before or (needs.marks and run_through))
-    options = needs.options if is_one else needs.options - {"empty"}  # windows without rows have no bounds
+    options = needs.options if is_one else needs.options - {"empty", "ends"}  # of several policies none has bounds
+    options = options if eviction is None else options - {"ends"}
     causes: Causes = "rows"
     if needs.clock:  # partition eviction, and rows beside the clock, are causes as well
         causes = "ticks" if eviction is None and is_grid else "both"
