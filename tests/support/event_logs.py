@@ -27,6 +27,9 @@ def logs(draw: st.DrawFn) -> pa.Table:
     def walk() -> list[int]:
         return list(accumulate(draw(st.lists(step, min_size=size, max_size=size)), initial=100))[1:]
 
+    def later(time: int, length: int | None) -> int | None:
+        return None if length is None else time + length
+
     times, lengths = walk(), some([0, 0, 1, 1, 2, 3, 4, 9, 70, -1, None])
     return pa.table({
         "id": pa.array(range(size), pa.int64()),
@@ -36,7 +39,7 @@ def logs(draw: st.DrawFn) -> pa.Table:
         "u": pa.array(some(["p", "q", "r"]), pa.string()),
         "flag": pa.array(some([True, False]), pa.bool_()),
         "k": pa.array(some(["a", "b", "c", "d"]), pa.string()),
-        "e": pa.array([None if n is None else t + n for t, n in zip(times, lengths, strict=True)], pa.timestamp("s")),
+        "till": pa.array(map(later, times, lengths), pa.timestamp("s")),
     })  # fmt: skip
 
 

@@ -178,7 +178,7 @@ def _tables(case: Case, folder: Path, paths: Mapping[str, str]) -> dict[str, str
 
 
 _MOST_ROWS = 24
-_AS_THEY_ARE = ("at_end", "empty", "closed", "partial", "event_time", "lag", "min_gap", "emit_evicted")
+_AS_THEY_ARE = ("at_end", "empty", "closed", "ends", "partial", "event_time", "lag", "min_gap", "emit_evicted")
 _AS_TEXTS = ("let", "where", "distinct", "having")
 
 

@@ -20,6 +20,7 @@ from support.processes import manifest, tree, write
 from wincli.writers.state.journal import commit_together
 
 NIGHTS = 4
+LASTING = ("time(4)", "--ends", "till", "--agg", "max_overlap()", "--agg", "part=sum(x * _share)")
 WINDOWS = [
     "count(2)",
     "delta(ts, 3)",
@@ -43,15 +44,15 @@ def random_night(night: int, rng: random.Random, first: int) -> pa.Table:
     size = rng.randint(1, 8)
     late = [rng.randint(0, 25) if rng.random() < 0.4 else 0 for _ in range(size)]
     at = [max(0, night * 5 + rng.randint(0, 5) - back) * 10**6 for back in late]
-    return pa.table(
-        {
-            "ts": pa.array(at, pa.timestamp("us")),
-            "u": [rng.choice("ab") for _ in range(size)],
-            "id": range(first, first + size),
-            "x": [rng.randint(0, 9) for _ in range(size)],
-            "flag": [rng.random() < 0.3 for _ in range(size)],
-        }
-    )
+    night_rows = {
+        "ts": pa.array(at, pa.timestamp("us")),
+        "u": [rng.choice("ab") for _ in range(size)],
+        "id": range(first, first + size),
+        "x": [rng.randint(0, 9) for _ in range(size)],
+        "flag": [rng.random() < 0.3 for _ in range(size)],
+    }
+    till = [start + 10**6 * length for start, length in zip(at, night_rows["x"], strict=True)]
+    return pa.table({**night_rows, "till": pa.array(till, pa.timestamp("us"))})
 
 
 def write_log(folder: Path, seed: int) -> random.Random:
@@ -105,7 +106,9 @@ def check(cwd: Path, asked: Sequence[str]) -> None:
     assert {name: summed[name] for name in names} == {name: counts[name] for name in names}
 
 
-@pytest.mark.parametrize(("window", "plain"), [(each, at % 2 == 0) for at, each in enumerate([*WINDOWS, EVENTS])])
+@pytest.mark.parametrize(
+    ("window", "plain"), [(each, at % 2 == 0) for at, each in enumerate([*WINDOWS, EVENTS, LASTING])]
+)
 def test_incremental_runs_with_late_rows_give_the_result_of_one_run(window: Any, plain: bool, tmp_path: Path) -> None:
     asked = ("-w", *([window] if isinstance(window, str) else window), *AGGREGATES, "-k", "u")
     write_log(tmp_path, seed=7)

@@ -113,6 +113,8 @@ def logs(draw: st.DrawFn) -> Log:
     columns["flag"] = pa.array([each < 3 for each in draw(few)])
     columns["x"] = pa.array([[0.0, 0.25, 0.75, 1.5][each % 4] for each in draw(few)])
     columns["id"] = pa.array(range(size))
+    lasts = zip(times, draw(few), strict=True)
+    columns["till"] = pa.array([start + (0, 1, 2, 9)[each % 4] * SECOND for start, each in lasts], CLOCK)
     return pa.table(columns), draw(st.integers(0, size))
 
 

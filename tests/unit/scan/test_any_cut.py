@@ -287,7 +287,7 @@ def stamped(table: pa.Table) -> pa.Table:
 def test_an_input_without_rows_has_no_panes(case: WindowCase) -> None:
     window, order_by, options = case
     columns = {"id": pa.int64(), "t": pa.timestamp("s"), "a": pa.int32(), "x": pa.float64(), "u": pa.string()}
-    columns["e"] = pa.timestamp("s")
+    columns["till"] = pa.timestamp("s")
     empty = pa.schema([*columns.items(), ("flag", pa.bool_()), ("k", pa.string())]).empty_table()
     for key in (["k"],) if "partitioned" in window else ([], ["k"]):
         result = wincli.aggregate(empty, window, key=key, order_by=order_by, aggregates=AGGREGATES, **options)

@@ -86,6 +86,7 @@ def test_a_chunk_of_a_task_that_was_tried_again_is_missed() -> None:
 TWELVE = pa.table({
     "id": range(12), "t": pa.array(range(12), pa.timestamp("s")), "a": pa.array(range(12), pa.int32()),
     "x": np.arange(12.0), "flag": [False, True] * 6, "u": ["p", "q"] * 6, "k": ["a"] * 12,
+    "till": pa.array(range(5, 17), pa.timestamp("s")),
 })  # fmt: skip
 WHOLE = ("partitioned, ", "retain all", "lag(")
 
