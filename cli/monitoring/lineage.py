@@ -34,6 +34,7 @@ from openlineage.client.uuid import generate_new_uuid
 
 from ...conf.job import PIPE, Job, is_table, plain_path
 from ...conf.ranges import Unit, before_date, has_date, unit_of
+from ...windowing.aggregates.table import TABLE
 from ...windowing.enrichment.step import enrichments_of, without_enrichments
 from ...windowing.errors import shown
 from ...windowing.language.spec import Column
@@ -82,6 +83,10 @@ def lineage_of(stage: StagePlan) -> ColumnLineage:
     plan, projection = stage.plan, stage.plan.projection
     made_of = {each.name: each.value.columns for each in projection.computed}
     made_of |= {each.name: each.columns for each in projection.lags}
+
+    if plan.kind.needs.ends is not None:  # how much of a row is in a window
+        made_of |= dict.fromkeys(plan.pane_schema.names, (plan.sort[0], plan.kind.needs.ends))
+        made_of |= {each.name: each.value.columns for each in plan.of_panes}
 
     def resolve(name: str) -> Uses:
         if name in projection.virtual:
@@ -168,6 +173,7 @@ def _values(stage: StagePlan, resolve: Callable[[str], Uses]) -> dict[str, Uses]
         arguments = [argument for call in item.calls for argument in call.arguments]
         named = [each.name for each in arguments if isinstance(each, Column)]
         named += [name for each in arguments for name in getattr(each, "columns", ())]
+        named += [name for call in item.calls if call.function in TABLE for name in TABLE[call.function].reads]
         asked = [name for call in item.calls if call.where is not None for name in call.where.columns]
         conditions = ({column: {_CONDITIONAL} for column in resolve(name)} for name in asked)
         values[item.name] = _joined([_at_least("AGGREGATION", _joined(map(resolve, named))), *conditions])

@@ -21,6 +21,7 @@ from ...windowing.kinds.registry import kind_of
 from ...windowing.language.enrichment import BesideRows, Enrichment
 from ...windowing.language.options import sort_key
 from ...windowing.language.spec import HIDDEN, AggregateCall, Column
+from ...windowing.planning.pane_columns import MEANINGS
 from ...windowing.ports import Executor, Source
 from ...windowing.rows.projection import VIRTUAL, RowExpressions
 from .request import read_options
@@ -158,7 +159,11 @@ def named_columns(job: Job) -> frozenset[str]:
     found = set(_named(job.stages[0]))
     found |= {pair.left for each in job.enrichments for pair in each.keys}
     found |= {each.asof.order.left for each in job.enrichments if each.asof is not None}
-    found -= {*VIRTUAL, *(name for name, _ in job.stages[0].options.let)}
+    found -= {
+        *VIRTUAL,
+        *(MEANINGS if job.stages[0].options.ends else ()),
+        *(name for name, _ in job.stages[0].options.let),
+    }
     for each in job.enrichments:
         taken = {taken.name for taken in each.take or ()}
         found -= {name for name in found if name in taken or name.startswith(f"{each.name}_")}
@@ -170,8 +175,7 @@ def _named(stage: Stage) -> Iterator[str]:
     order = () if stage.order_by == ("arrival",) else stage.order_by or ()
     yield from (*stage.key, *order, *kind.needs.attributes, *options.group_by)
     yield from (sort_key(text, ()).name for text in options.sort_by)
-    if options.event_time is not None:
-        yield options.event_time
+    yield from (name for name in (options.event_time, options.ends) if name is not None)
     if stage.marks not in _MARKS:
         yield stage.marks
     yield from (name for _, each in options.let for name in each.columns)

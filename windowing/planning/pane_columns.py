@@ -16,10 +16,11 @@ from ..language.spec import AggregateCall, Column
 from ..rows.projection import ComputedColumn
 
 OVERLAP, SHARE = "_overlap", "_share"
-_MEANINGS: Final = {
+MEANINGS: Final = {
     OVERLAP: "_overlap is the seconds of a row inside its window",
     SHARE: "_share is the part of a row inside its window",
 }
+"""The columns that rows that last have in a window, and what they are."""
 
 
 def apart(
@@ -30,12 +31,12 @@ def apart(
     ``known``: the columns of the input, and those of ``--let``. Raises `ConfigError` where rows do not last, and for
     ``lag``, which is known before windows.
     """
-    late = {name: each for name, each in columns.items() if any(word in _MEANINGS for word in each.columns)}
+    late = {name: each for name, each in columns.items() if any(word in MEANINGS for word in each.columns)}
     if ends is None:
         named = {each.name for call in calls for each in call.arguments if isinstance(each, Column)}
         named |= {word for each in late.values() for word in each.columns}
-        for word in sorted(named & _MEANINGS.keys() - set(known)):
-            raise ConfigError(f"{_MEANINGS[word]}, and rows have no end", "give --ends COL")
+        for word in sorted(named & MEANINGS.keys() - set(known)):
+            raise ConfigError(f"{MEANINGS[word]}, and rows have no end", "give --ends COL")
         if any(call.function in TABLE and TABLE[call.function].reads for call in calls):
             raise ConfigError("max_overlap() counts rows that last, and rows have no end", "give --ends COL")
         return {**columns}, {}
@@ -53,7 +54,7 @@ def bind_late(
 
     ``schema``: the other columns. ``bounds``: the type of the bounds of windows.
     """
-    own = [pa.field(name, pa.float64()) for name in _MEANINGS]
+    own = [pa.field(name, pa.float64()) for name in MEANINGS]
     own += [pa.field(name, measure_type(bounds)) for name in (BEGINS, UNTIL)]
     every = pa.schema([*schema, *own])
     computed = tuple(ComputedColumn(name, bind(each, every), str(each)) for name, each in late.items())
