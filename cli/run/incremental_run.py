@@ -93,6 +93,7 @@ def _read(stage: StagePlan) -> frozenset[str]:
     names += [name for name in (options.event_time, plan.weight, stage.marks.removeprefix("column:")) if name]
     names += [key.name for key in plan.sort_rows] + [name for bound in plan.aggregates for name in bound.columns]
     names += [bound.filter for bound in plan.aggregates if bound.filter is not None]
+    names += [name for each in plan.of_panes for name in each.value.columns]
     return plan.projection.closure([*names, *plan.looked_at])
 
 

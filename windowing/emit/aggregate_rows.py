@@ -300,7 +300,7 @@ def can_combine(plan: Plan, schema: pa.Schema, are_neighbours: bool) -> bool:
 
     ``are_neighbours``: whether rows are combined that follow one another, and are merged in their order.
     """
-    if plan.emits_rows or plan.weight is not None:
+    if plan.emits_rows or plan.weight is not None or plan.kind.needs.ends is not None:
         return False
     return all(is_mergeable(bound, schema, are_neighbours) for bound in plan.aggregates)
 

@@ -72,7 +72,7 @@ def _late_text(column: LagColumn) -> str:
 
 def lasting(spec: WindowSpec, options: Options, order_by: OrderBy) -> WindowSpec:
     """Return the window over rows that last, where they do. Raises `ConfigError` where they cannot be in it."""
-    if options.ends is None:
+    if options.ends is None or isinstance(spec, Lasting):
         return spec
     if "ends" not in kind_of(spec).needs.options or not isinstance(spec, Tumbling):
         clock = order_by[0] if order_by and not isinstance(order_by, str) else "ts"
