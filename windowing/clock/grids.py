@@ -168,13 +168,12 @@ def stepped(grid: CalendarGrid, dtype: pa.DataType, step: int, held: Ints) -> tu
     """Divide some units of a grid into steps; also return the first cell of each unit, and the end of the last.
 
     ``dtype``: the type of the clock column. ``step``: in seconds from the beginning of a unit; its last step may be
-    shorter. ``held``: the cells of these units. Raises `DataError` for too many steps.
+    shorter. ``held``: these units, counted from 0. Raises `DataError` for too many steps.
     """
     if not len(grid.begins):
         return grid, np.zeros(1, np.int64)
-    places = held - grid.first
     steps = np.ones(len(grid.begins) - 1, np.int64)
-    steps[places] = -(-(grid.begins[places + 1] - grid.begins[places]) // step)
+    steps[held] = -(-np.diff(grid.begins)[held] // step)
     first = np.append(0, np.cumsum(steps))
     if first[-1] > _MOST_STEPS:
         raise DataError(f"the windows would have {first[-1]:,} steps of {step} s", "use a longer step")
