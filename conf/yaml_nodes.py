@@ -136,7 +136,9 @@ Location = tuple[str | int, ...]
 """A location in a job file: ``("stages", 1, "agg", 0)``."""
 
 _EXPRESSIONS = frozenset(
-    each.name for each in (*STAGE_OPTIONS, *JOB_OPTIONS) if each.kind in ("expectations", "expression", "lets")
+    each.name
+    for each in (*STAGE_OPTIONS, *JOB_OPTIONS)
+    if each.kind in ("distinct", "expectations", "expression", "lets")
 )
 """The options whose texts are expressions: from such a text alone no one can tell which option it is of."""
 

@@ -174,7 +174,7 @@ def _check_distinct(distinct: Distinct | None, schema: pa.Schema, order: Order) 
     if distinct.within is None:
         return
     if not order.columns:
-        raise ConfigError(f"--distinct {distinct}: within needs a clock", "say --order-by, or count N")
+        raise ConfigError("--distinct: within needs a clock", "say --order-by, or count N")
     check_is_clock(schema, order.columns[0], "order by a time or a number")
 
 

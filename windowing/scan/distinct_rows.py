@@ -119,8 +119,7 @@ def may_match(plan: Plan, distinct: Distinct, rows: pa.RecordBatch, clock: Clock
 
 def _are_equal(columns: list[pa.Array], before: Ints) -> bool:
     rows = np.flatnonzero(before >= 0)
-    for column in columns:
-        pair = [column.take(pa.array(each)) for each in (rows, before[rows])]
-        if not pc.all(pc.equal(*pair)).as_py() and len(rows):
-            return False
-    return True
+    if not len(rows):  # also where a column has no type, in which nothing compares
+        return True
+    pairs = ([column.take(pa.array(each)) for each in (rows, before[rows])] for column in columns)
+    return all(pc.all(pc.equal(*pair)).as_py() for pair in pairs)
