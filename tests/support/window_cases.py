@@ -169,7 +169,7 @@ MERGING = [
     "count()", "count(x)", "sum(a)", "sum(x)", "mean(x)", "mean(a)", "min(x)", "max(x)", "min(u)", "max(t)",
     "bool_and(flag)", "bool_or(flag)", "ups=sum(a) where flag", "first(x)", "last(u)", "nth(x, 2)", "nth(a, -2)",
     "arg_min(id, x)", "arg_max(u, a)", "range(a)", "range(t)", "min_count(x)", "max_count(a)", "var(x)", "stddev(a)",
-    "var_pop(x)", "rise=last(a) - first(a)",
+    "var_pop(x)", "skew(x)", "kurtosis(a)", "rise=last(a) - first(a)",
     "all=support.merging_functions:words(u)", "way=support.merging_functions:way(a)",
     "ways=support.merging_functions:way(a) where flag", "late=support.merging_functions:last_above(x, 0.5)",
     "top=support.merging_functions:largest(a, 3)", "both=support.merging_functions:way(a) + sum(a)",

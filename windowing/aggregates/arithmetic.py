@@ -20,8 +20,10 @@ from .inputs import (
     Dense,
     Inputs,
     TwoPhase,
+    as_ranges,
     decimal_words,
     dense,
+    exact_numbers,
     filtered,
     floats,
     from_halves,
@@ -51,18 +53,20 @@ from .moments import (
 from .order_statistics import deviations_of, values_at
 from .quotients import (
     COLUMNS,
+    NOTHING,
     Quotients,
     TwoFloats,
     exactly,
     merge_spread,
     nearest,
     nearest_means,
+    round_quotients,
     split_spread,
     spread_counts,
     whole_floats,
 )
 from .selection import counts, extreme_entries, items_of, over_items
-from .shapes import shapes
+from .shapes import merged_shapes, power_sums, shape_of, shapes, whole_power_sums
 
 # Loops of quantiles over disjoint panes: selection of one place (quickselect) in a scratch array, without a sort.
 
@@ -235,7 +239,6 @@ def variance(root: bool, sample: bool) -> Callable[[Inputs], pa.Array]:
 
 def shape(rule: int, sample: bool) -> Callable[[Inputs], pa.Array]:
     """Return the skewness or the kurtosis; null for less values than it takes, and where all are equal."""
-    least = (2 if rule == SKEWNESS else 3) if sample else 1
 
     def compute(inputs: Inputs) -> pa.Array:
         present = dense(inputs)
@@ -243,15 +246,60 @@ def shape(rule: int, sample: bool) -> Callable[[Inputs], pa.Array]:
         wanted = Quotients(rule, column, column, membership, present.sizes, 0, less, rule == SKEWNESS)
         high, low, over, over_low, off = shapes(rule, less, *number_halves(column), present).T
         found = nearest(wanted, (high, low), (over, over_low), off)
-        null, undefined = present.sizes <= least, np.isnan(found)
-        if undefined.any():
-            bad = np.zeros(len(column), np.bool_)
-            if pa.types.is_floating(column.type):
-                bad = ~np.isfinite(floats(column))
-            null |= undefined & (sizes(filtered(membership, bad)) == 0)
-        return masked(found, null, inputs.type)
+        endless = np.zeros(len(found), np.int64)
+        if np.isnan(found).any():
+            endless = sizes(filtered(membership, _endless(column)))
+        return _shapes_or_null(inputs, rule, less, found, present.sizes, endless)
 
     return compute
+
+
+def _endless(column: pa.Array) -> Mask:
+    if not pa.types.is_floating(column.type):
+        return np.zeros(len(column), np.bool_)
+    return ~np.isfinite(floats(column))
+
+
+def _shapes_or_null(inputs: Inputs, rule: int, sample: int, found: Floats, counts: Ints, endless: Ints) -> pa.Array:
+    """Return null for too few or equal values, and NaN where there is an infinity or NaN, of which are ``endless``."""
+    least = (2 if rule == SKEWNESS else 3) if sample else 1
+    found = np.where(endless > 0, np.nan, found)
+    return masked(found, (counts <= least) | (np.isnan(found) & (endless == 0)), inputs.type)
+
+
+def _split_shape(inputs: Inputs) -> list[pa.Array]:
+    """How many values there are, how many of them are infinite or NaN, and the exact sums of powers of the others."""
+    present = dense(inputs)
+    column, ranges = present.columns[0], present.ranges
+    values, endless = exact_numbers(column), _endless(column)
+    if endless.any():
+        values = np.where(endless, 0.0, values)
+    sums = power_sums(frozen(values.view(np.int64)), frozen(ranges.lo), frozen(ranges.hi))
+    return [pa.array(present.sizes), pa.array(sizes(filtered(ranges, endless))), list_array(*sums)]
+
+
+def shape_phases(rule: int, sample: bool) -> TwoPhase:
+    """Return the two phases of `shape`."""
+
+    def merge(inputs: Inputs) -> pa.Array:
+        present, less = as_ranges(dense(inputs)), int(sample)
+        lo, hi = present.ranges.lo, present.ranges.hi
+        of_parts = (present.columns[0].to_numpy(), present.columns[1].to_numpy())
+        counts, endless = (frozen(np.append(0, np.cumsum(each))) for each in of_parts)
+        counts, endless = counts[hi] - counts[lo], endless[hi] - endless[lo]
+        bounds = np.append(0, np.cumsum(present.columns[2].value_lengths().to_numpy(), dtype=np.int64))
+        words, places = frozen(present.columns[2].flatten().to_numpy()), (frozen(lo), frozen(hi))
+        *numbers, off = merged_shapes(words, frozen(bounds), frozen(counts), rule, less, *places).T
+        wanted = Quotients(
+            rule, present.columns[0], present.columns[0], present.ranges, counts, 0, less, rule == SKEWNESS
+        )
+        found, in_doubt = round_quotients((numbers[0], numbers[1], numbers[2], numbers[3]), NOTHING, off, wanted)
+        for pane in np.flatnonzero(in_doubt & (endless == 0)).tolist():
+            sums = whole_power_sums(words[bounds[lo[pane]] : bounds[hi[pane]]])
+            found[pane] = shape_of(rule, less, int(counts[pane]), sums)
+        return _shapes_or_null(inputs, rule, less, found, counts, endless)
+
+    return TwoPhase(3, _split_shape, merge)
 
 
 def products(inputs: Inputs) -> pa.Array:

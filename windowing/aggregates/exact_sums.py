@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -265,6 +266,25 @@ def write_limbs(limbs: Ints, parts: Floats, count: int) -> int:
             parts[count] = math.ldexp(sign * limbs[i], 32 * (i - _PADDING) + _SMALLEST)
             count += 1
     return count
+
+
+def nearest_root(exact: Fraction) -> Fraction:
+    """Return a fraction that rounds to the same float as the square root of ``exact``.
+
+    It has at least 80 bits; its last bit is set if the root is not exact, so it is never half way by mistake.
+    """
+    bits = max(0, 160 + exact.denominator.bit_length() - exact.numerator.bit_length()) // 2 + 1
+    square, rest = divmod(exact.numerator << 2 * bits, exact.denominator)
+    root = math.isqrt(square)
+    return Fraction(2 * root + (rest > 0 or root * root != square), 2 << bits)
+
+
+def to_float(exact: Fraction) -> float:
+    """Return the nearest float, infinite beyond the largest one."""
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
 
 
 # Integers wider than 64 bit, one per pane, as limbs in base 2**32: exact sums without big integers in the loop.

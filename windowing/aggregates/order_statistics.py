@@ -219,14 +219,9 @@ def median_deviations(ranks: Ints, ascending: Floats, deltas: PaneDeltas) -> Flo
     out = np.full(panes, np.nan)
     first = _levels(ranks.size)
     counts = np.zeros(first[-1], np.int32)
-    known, lowest = ranks.size, 0  # the ranks from one on are NaN, those below the other -inf
+    known = ranks.size  # the ranks from here on are NaN
     while known > 0 and np.isnan(ascending[known - 1]):
         known -= 1
-    endless = known  # and those from here to the NaNs inf
-    while endless > 0 and ascending[endless - 1] == np.inf:
-        endless -= 1
-    while lowest < known and ascending[lowest] == -np.inf:
-        lowest += 1
     size = run = 0
     for p in range(panes):
         size += _move(counts, first, ranks, deltas, p)
@@ -237,13 +232,8 @@ def median_deviations(ranks: Ints, ascending: Floats, deltas: PaneDeltas) -> Flo
         middle = ascending[_find(counts, first, below)]
         if is_between:
             middle = between(middle, ascending[_find(counts, first, below + 1)], 0.5)
-        if np.isinf(middle):
-            # All that is not this infinity is infinitely far from it, and its own distance is NaN, which sorts last.
-            edge = endless if middle > 0.0 else lowest
-            others = _below(counts, first, edge) if edge < ranks.size else size
-            if below + is_between < (others if middle > 0.0 else count - others):
-                out[p] = np.inf
-        elif not np.isnan(middle):
+        # From an infinity at least half of the values are at no distance, NaN, and so is the median of all distances.
+        if np.isfinite(middle):
             run = _nearest_run(counts, first, ascending, count - 1 - below, below, middle, run)
             ends = -_from(counts, first, ascending, run, middle), _from(counts, first, ascending, run + below, middle)
             out[p] = max(abs(ends[0]), abs(ends[1]))

@@ -21,7 +21,16 @@ import pyarrow as pa
 from ..columns.arrays import Ints, Mask
 from ..rows.membership import Membership, Ranges, gathered, sizes, take
 from ..support.jit import kernel
-from .exact_sums import LIMBS, add_to_limbs, is_whole, nearest_sums, parts_of, write_limbs
+from .exact_sums import (
+    LIMBS,
+    add_to_limbs,
+    is_whole,
+    nearest_root,
+    nearest_sums,
+    parts_of,
+    to_float,
+    write_limbs,
+)
 from .inputs import (
     Dense,
     Inputs,
@@ -202,7 +211,7 @@ FourFloats: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 
 _OFF_IN_LIMBS = 2.0**-98
 _WHOLE = 2**53  # floats hold all whole numbers up to it
-_NOTHING: Floats = frozen(np.empty(0, np.float64))
+NOTHING: Floats = frozen(np.empty(0, np.float64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,14 +244,14 @@ class Quotients:
     unit: int = 0
 
 
-def nearest(wanted: Quotients, numerator: TwoFloats, denominator: TwoFloats, off: Floats = _NOTHING) -> Floats:
+def nearest(wanted: Quotients, numerator: TwoFloats, denominator: TwoFloats, off: Floats = NOTHING) -> Floats:
     """Return the nearest floats (P,), given approximate numerators and denominators without ``10**places``.
 
     ``off``: a bound on the relative error of each quotient; ``2**-71`` for all if it is empty. If the bound is NaN, or
     the lower of two floats is not finite, nothing is known, and exact sums decide. The result is NaN where the
     denominator is 0, and where a pane holds an infinity or NaN.
     """
-    found, in_doubt = round_quotients((*numerator, *denominator), _NOTHING, off, wanted)
+    found, in_doubt = round_quotients((*numerator, *denominator), NOTHING, off, wanted)
     picks = np.flatnonzero(in_doubt)
     if len(picks):
         found[picks] = exactly(wanted, picks)
@@ -317,14 +326,14 @@ def _any_non_finite(values: Floats, lo: Ints, hi: Ints) -> Mask:
 def spread_counts(counts: Ints, sample: int) -> TwoFloats:
     """Return ``counts * (counts - sample)``, exactly."""
     if int(counts.max(initial=0)) ** 2 < _WHOLE:
-        return counts.astype(np.float64) * (counts - sample), _NOTHING
+        return counts.astype(np.float64) * (counts - sample), NOTHING
     high, low = products_and_errors(counts.astype(np.float64), (counts - sample).astype(np.float64))
     return high, low
 
 
 def whole_floats(counts: Ints) -> TwoFloats:
     """Return counts as sums of two floats; the empty second array means zeros."""
-    return counts.astype(np.float64), _NOTHING
+    return counts.astype(np.float64), NOTHING
 
 
 def _in_limbs(wanted: Quotients, a: Numbers, b: Numbers) -> tuple[FourFloats, Floats, Floats]:
@@ -332,7 +341,7 @@ def _in_limbs(wanted: Quotients, a: Numbers, b: Numbers) -> tuple[FourFloats, Fl
     if wanted.rule in (SKEWNESS, KURTOSIS):
         bits = frozen(a.view(np.int64))
         *numbers, bound = whole_shapes(bits, wanted.rule, wanted.sample, pane_deltas(wanted.membership)).T
-        return (numbers[0], numbers[1], numbers[2], numbers[3]), _NOTHING, bound
+        return (numbers[0], numbers[1], numbers[2], numbers[3]), NOTHING, bound
     off = np.full(len(wanted.sizes), _OFF_IN_LIMBS)
     left, right = (frozen(values.view(np.int64)) for values in (a, b))
     high, low, exponent, more, more_low, more_exponent = moments(
@@ -361,8 +370,7 @@ def _in_full(wanted: Quotients, left: Numbers, right: Numbers, pane: int) -> flo
     if wanted.rule == MEAN:
         return to_float(Fraction(sum(a), unit * scale * count))
     if wanted.rule in (SKEWNESS, KURTOSIS):
-        shape = shape_of(wanted.rule, wanted.sample, a)
-        return to_float(shape) if not wanted.root else math.copysign(to_float(nearest_root(abs(shape))), shape)
+        return shape_of(wanted.rule, wanted.sample, count, [sum(v**power for v in a) for power in range(1, 5)])
     products = sum(map(operator.mul, a, b))
     if wanted.rule == SHARED:
         over = count * sum(map(operator.mul, a, a)) - sum(a) ** 2
@@ -379,25 +387,6 @@ def _whole_numbers(values: Numbers) -> tuple[list[int], int]:
         unit = 1 << -FLOAT_UNIT
         return [top * (unit // bottom) for top, bottom in map(float.as_integer_ratio, values.tolist())], unit
     return [int.from_bytes(words.tobytes(), "little", signed=True) for words in values], 1
-
-
-def nearest_root(exact: Fraction) -> Fraction:
-    """Return a fraction that rounds to the same float as the square root of ``exact``.
-
-    It has at least 80 bits; its last bit is set if the root is not exact, so it is never half way by mistake.
-    """
-    bits = max(0, 160 + exact.denominator.bit_length() - exact.numerator.bit_length()) // 2 + 1
-    square, rest = divmod(exact.numerator << 2 * bits, exact.denominator)
-    root = math.isqrt(square)
-    return Fraction(2 * root + (rest > 0 or root * root != square), 2 << bits)
-
-
-def to_float(exact: Fraction) -> float:
-    """Return the nearest float, infinite beyond the largest one."""
-    try:
-        return float(exact)
-    except OverflowError:
-        return math.inf if exact > 0 else -math.inf
 
 
 # Variances in two phases: a few floats with the sum of some numbers, and a few with the sum of their squares.
@@ -448,7 +437,7 @@ def merge_spread(root: bool, sample: int) -> Callable[[Inputs], pa.Array]:
         wanted = Quotients(SPREAD, values, values, present.ranges, sizes, scale_of(values), sample, root)
         high, low, off = _two_floats(present, sizes)
         over, over_low = spread_counts(sizes, sample)
-        found, in_doubt = round_quotients((high, low, over, over_low), _NOTHING, off, wanted)
+        found, in_doubt = round_quotients((high, low, over, over_low), NOTHING, off, wanted)
         for pane in np.flatnonzero(in_doubt & (sizes > sample)).tolist():
             spread, count = _exact_spread(present, pane), int(sizes[pane])
             if spread is None:

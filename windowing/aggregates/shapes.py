@@ -17,6 +17,7 @@ import numpy as np
 
 from ..columns.arrays import Ints
 from ..support.jit import kernel
+from .exact_sums import nearest_root, to_float
 from .folds import picked, pivot_place, spans_of
 from .inputs import Dense, frozen, is_disjoint
 from .loops import LIMB, Floats, longest, product_error, times
@@ -276,6 +277,24 @@ def _shape_in_limbs(
 
 
 @kernel
+def _put_powers(values: Ints, entry: int, sign: int, sums: Ints, spans: Ints, power: Ints) -> None:
+    """Add the first four powers of a number to their sums, or subtract them."""
+    side, place, size = loaded(values, entry, power[0])
+    while size > 0 and power[0, size - 1] == 0:
+        size -= 1
+    for k in range(4 if size else 0):
+        if k:
+            _product_in_limbs(power[k - 1, : k * size], power[0, :size], power[k])
+        put(sums[k], spans[k], power[k], (k + 1) * size, (k + 1) * place, sign * side if k % 2 == 0 else sign)
+
+
+@kernel
+def _propagate_all(sums: Ints, spans: Ints) -> None:
+    for k in range(4):
+        propagate(sums[k], spans[k])
+
+
+@kernel
 def whole_shapes(values: Ints, rule: int, sample: int, deltas: PaneDeltas) -> Shapes:
     """Return `Shapes` from exact sums. ``values``: as `moments.moments` takes them, with its scheme of changes."""
     panes = len(deltas.added_at) - 1
@@ -296,18 +315,10 @@ def whole_shapes(values: Ints, rule: int, sample: int, deltas: PaneDeltas) -> Sh
             at = deltas.removed_at[p] + j if j < gone else deltas.added_at[p] + j - gone
             entry = deltas.removed[at] if j < gone else deltas.added[at]
             sign = -1 if j < gone else 1
-            side, place, size = loaded(values, entry, power[0])
-            while size > 0 and power[0, size - 1] == 0:
-                size -= 1
-            for k in range(4 if size else 0):
-                if k:
-                    _product_in_limbs(power[k - 1, : k * size], power[0, :size], power[k])
-                put(sums[k], spans[k], power[k], (k + 1) * size, (k + 1) * place, sign * side if k % 2 == 0 else sign)
+            _put_powers(values, entry, sign, sums, spans, power)
             since += 1
-            if since == _OFTEN:
-                for k in range(4):
-                    propagate(sums[k], spans[k])
-                since = 0
+            if since % _OFTEN == 0:
+                _propagate_all(sums, spans)
         if held:
             for k in range(4):
                 _settle(limbs, of, 1 + k, sums[k], spans[k])
@@ -315,13 +326,77 @@ def whole_shapes(values: Ints, rule: int, sample: int, deltas: PaneDeltas) -> Sh
     return out
 
 
-def shape_of(rule: int, sample: int, values: list[int]) -> Fraction:
-    """Return a kurtosis, or the square of a skewness with its sign, of numbers that are not all equal."""
-    n, total = len(values), sum(values)
-    far = [n * value - total for value in values]
-    spread = sum(each**2 for each in far)
+# In two phases: of each part the exact sums of its powers, of which each is three words (where it begins, its sign, how
+# many limbs it has) and its limbs.
+
+
+@kernel
+def power_sums(values: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
+    """Return the sums of each part ``[lo, hi)``: bounds, int64 (P+1,), and words. ``values``: as `whole_shapes` has."""
+    bounds, words, count = np.zeros(lo.size + 1, np.int64), np.empty(64, np.int64), 0
+    sums, spans, power = np.zeros((4, _WIDE), np.int64), np.zeros((4, 2), np.int64), np.zeros((4, 40), np.int64)
+    limbs, of = np.zeros((4, _WIDE), np.int64), np.zeros((4, 3), np.int64)
+    for p in range(lo.size):
+        for k in range(4):
+            clear(sums[k], spans[k])
+        for i in range(lo[p], hi[p]):
+            _put_powers(values, i, 1, sums, spans, power)
+            if (i - lo[p] + 1) % _OFTEN == 0:
+                _propagate_all(sums, spans)
+        for k in range(4):
+            _settle(limbs, of, k, sums[k], spans[k])
+            begin, size = of[k, 0], of[k, 1] - of[k, 0]
+            while count + size + 3 > words.size:
+                words = np.append(words, np.empty(words.size, np.int64))
+            words[count], words[count + 1], words[count + 2] = begin, of[k, 2], size
+            words[count + 3 : count + 3 + size] = limbs[k, begin : begin + size]
+            count += size + 3
+        bounds[p + 1] = count
+    return bounds, words[:count].copy()
+
+
+@kernel
+def merged_shapes(words: Ints, bounds: Ints, sizes: Ints, rule: int, sample: int, lo: Ints, hi: Ints) -> Shapes:
+    """Return `Shapes` of panes of the parts ``[lo, hi)``, each from `power_sums`. ``sizes``: numbers of each pane."""
+    out = np.zeros((lo.size, 5), np.float64)
+    sums, spans = np.zeros((4, _WIDE), np.int64), np.zeros((4, 2), np.int64)
+    limbs, of = np.zeros((_TOP + 1, _WIDE), np.int64), np.zeros((_TOP + 1, 3), np.int64)
+    total, span, work = np.zeros(_WIDE, np.int64), np.array([_WIDE, 0]), np.zeros(_WIDE, np.int64)
+    for p in range(lo.size):
+        for k in range(4):
+            clear(sums[k], spans[k])
+        at = bounds[lo[p]]
+        for i in range(4 * lo[p], 4 * hi[p]):
+            put(sums[i & 3], spans[i & 3], words[at + 3 :], words[at + 2], words[at], words[at + 1])
+            at += words[at + 2] + 3
+            if (i + 1) % _OFTEN == 0:
+                _propagate_all(sums, spans)
+        if sizes[p]:
+            for k in range(4):
+                _settle(limbs, of, 1 + k, sums[k], spans[k])
+            _shape_in_limbs(rule, sample, sizes[p], limbs, of, total, span, work, out[p])
+    return out
+
+
+def whole_power_sums(words: Ints) -> list[int]:
+    """Return the sums of the powers of a pane, given the words of its parts."""
+    sums, at, k = [0, 0, 0, 0], 0, 0
+    while at < len(words):
+        begin, sign, size = words[at : at + 3].tolist()
+        limbs = words[at + 3 : at + 3 + size].astype("<u4").tobytes()
+        sums[k % 4] += sign * int.from_bytes(limbs, "little") << 32 * begin
+        at, k = at + 3 + size, k + 1
+    return sums
+
+
+def shape_of(rule: int, sample: int, n: int, sums: list[int]) -> float:
+    """Return the nearest float, given the sums of the powers of n numbers that are not all equal."""
+    one, two, three, four = sums
+    spread = n * two - one**2
+    third = n * (n * three - one * two) - 2 * one * spread
     if rule == SKEWNESS:
-        third = sum(each**3 for each in far)
-        return Fraction(n * third * abs(third), spread**3) * (Fraction(n * (n - 1), (n - 2) ** 2) if sample else 1)
-    kurtosis = Fraction(n * sum(each**4 for each in far), spread**2)
-    return ((n + 1) * kurtosis - 3 * (n - 1)) * Fraction(n - 1, (n - 2) * (n - 3)) if sample else kurtosis - 3
+        square = Fraction(third**2, spread**3) * (Fraction(n * (n - 1), (n - 2) ** 2) if sample else 1)
+        return math.copysign(to_float(nearest_root(square)), 1 if third >= 0 else -1)
+    fourth = n * n * (n * four - one * three) - 3 * one * (third + one * spread)
+    excess = Fraction(fourth, spread**2) - 3
+    return to_float(Fraction(n - 1, (n - 2) * (n - 3)) * ((n + 1) * excess + 6) if sample else excess)

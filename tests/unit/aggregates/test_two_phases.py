@@ -29,7 +29,7 @@ def test_squares_beyond_the_range_of_floats_are_summed_exactly() -> None:
     """Squares of 1e200 overflow and those of 1e-200 underflow; a thousand others lose no bit beside them."""
     values = [1e200, 1e-200, *(math.sin(i) * 10.0 ** (i % 30 - 15) for i in range(1000)), -1e200, 1e-200]
     rows = pa.RecordBatch.from_arrays([pa.array(values)], names=["x"])
-    for call in ("var(x)", "stddev_pop(x)"):
+    for call in ("var(x)", "stddev_pop(x)", "skew(x)", "kurtosis_pop(x)"):
         for pane, cuts in (((0, len(values)), [1]), ((0, len(values)), [300, 301, 1003]), ((2, 1002), [500])):
             check_parts(call, rows, [pane], cuts)
 
@@ -54,13 +54,13 @@ SHAPES: dict[str, Callable[[Any, int], Any]] = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_variances_of_many_parts_have_the_bits_of_all_rows(shape: str) -> None:
+def test_moments_of_many_parts_have_the_bits_of_all_rows(shape: str) -> None:
     size, rng = 5000, np.random.default_rng(3)
     rows = pa.RecordBatch.from_arrays([pa.array(SHAPES[shape](rng, size))], names=["x"])
     cuts = np.unique([0, size, *rng.integers(0, size, 600)])
     bounds = np.unique([0, size, *rng.choice(cuts, 100)])
     panes = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
-    for call in ("var(x)", "stddev(x)", "var_pop(x)", "stddev_pop(x)"):
+    for call in ("var(x)", "stddev(x)", "var_pop(x)", "stddev_pop(x)", "skew(x)", "kurtosis(x)"):
         check_parts(call, rows, panes, cuts.tolist())
 
 
@@ -71,6 +71,8 @@ def test_variances_of_many_parts_have_the_bits_of_all_rows(shape: str) -> None:
         ("first(x)", False, True),
         ("var(i)", False, True),
         ("var(wide)", False, False),
+        ("skew(wide)", True, True),
+        ("rank(x)", False, False),
         ("sum(wide)", False, False),
         ("nth(x, 1000)", False, True),
         ("nth(x, -1001)", False, False),
