@@ -164,21 +164,22 @@ class LastingKind(WindowKind):
         _, cells = united(np.array([0, len(found.first)]), found.first, found.last, _check_count)
         begin = None
         if context.since is not None:
-            begin = clock_cell(found.grid, found.starts[:0], context.since) + 1
-            if context.closed == "right":  # no row that begins on the bound that the clock has reached is before it
-                begin -= begin == clock_cell(found.left, found.starts[:0], context.since)
+            before = clock_cell(found.grid, found.starts[:0], context.since)
+            # closed on the right, the window that ends where the clock stood may be empty: its tick had not come
+            stood_on_bound = before != clock_cell(found.left, found.starts[:0], context.since)
+            begin = before + (not (stood_on_bound and bool(len(cells)) and int(cells[0]) <= before))
         return ticks_without(cells, found.grid, found.starts, begin, context.clock)
 
     def retained_rows(
         self, sequences: Sequences, context: WindowContext, panes: Panes | None, key_lifetimes: Lifetimes | None
     ) -> Mask:
-        """Return the rows of windows to come; with ``--empty row`` also one of the last window of each key."""
+        """Return the rows of windows to come; with ``--empty`` also one of the last window of each key."""
         found = self._cells(sequences, context)
         if not len(sequences):
             return np.zeros(0, np.bool_)
         now = clock_cell(found.grid, found.starts, context.clock)
         kept: Mask = found.last >= now
-        if context.empty == "row":  # decides how many empty windows lie between it and the next row
+        if context.empty != "skip":  # decides how many empty windows lie between it and the next row
             counts = np.diff(sequences.bounds)
             filled = np.flatnonzero(counts)
             # closed on the right, a row that begins on the bound that the clock has reached is in no window up to it
