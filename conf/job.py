@@ -300,7 +300,7 @@ def with_later_keys(job: Mapping[str, Any]) -> dict[str, Any]:
     return {**default, **job, "stages": stages}
 
 
-_BESIDE: Mapping[str, Callable[[str], BesideRows]] = {"enrich": parse_enrichment, "windows": parse_windows}
+BESIDE: Mapping[str, Callable[[str], BesideRows]] = {"enrich": parse_enrichment, "windows": parse_windows}
 """The keys of tables that a job reads beside its input, and what reads their texts."""
 
 
@@ -321,8 +321,8 @@ def plain_amounts(key: str, value: Any) -> Any:
     try:
         if key == "window":
             return str(parse_window(value))
-        if key in _BESIDE:
-            return [str(_BESIDE[key](text)) for text in value]
+        if key in BESIDE:
+            return [str(BESIDE[key](text)) for text in value]
         if key == "distinct":
             return None if value is None else str(parse_distinct(value))
         return decimal_text(window_value(_TIMES[key], value)) if key in _TIMES and value is not None else value
@@ -359,8 +359,8 @@ def as_recorded(key: str, value: Any) -> Any:
     if key == "state":
         return _path(value)
     try:
-        found = map(_BESIDE[key], value or ()) if key in _BESIDE else ()
-        return [str(with_path(each, redacted_path(each.path))) for each in found] if key in _BESIDE else value
+        found = map(BESIDE[key], value or ()) if key in BESIDE else ()
+        return [str(with_path(each, redacted_path(each.path))) for each in found] if key in BESIDE else value
     except (SpecError, ConfigError):
         return value
 

@@ -95,7 +95,7 @@ def lineage_of(stage: StagePlan) -> ColumnLineage:
             return {name: {"IDENTITY"}}
         return {source: {"TRANSFORMATION"} for column in made_of[name] for source in resolve(column)}
 
-    known = {**_pane_columns(plan, resolve), **_values(stage, resolve)}
+    known = {**_pane_columns(plan, resolve), **_values(stage, resolve), **_of_windows(plan)}
     marks = [stage.marks.removeprefix(_COLUMN)] if plan.takes_marks and stage.marks.startswith(_COLUMN) else []
     event_time = [plan.options.event_time] if plan.options.event_time else []
     clock = [plan.clock] if plan.clock and plan.kind.needs.causes != "rows" else []
@@ -107,10 +107,31 @@ def lineage_of(stage: StagePlan) -> ColumnLineage:
         "WINDOW": (*plan.kind.needs.attributes, *event_time, *clock, *marks),
     }
     rows = _joined({column: {use} for name in names for column in resolve(name)} for use, names in uses.items())
+    if plan.windows is not None:
+        rows = _joined([rows, *({_beside(plan, name): {"WINDOW"}} for name in plan.windows.bound.right)])
     having = plan.having.value.columns if plan.having is not None else ()
     decided = [{column: {"FILTER"} for column in known.get(name, {})} for name in having]
     fields = {name: known.get(name, {}) for name in stage.result.names if name != MARK}
     return ColumnLineage(fields, _joined([rows, *decided]))
+
+
+_BESIDE = "\0"
+"""What a column of a table beside the input begins with: no column of an input is called so."""
+
+
+def _beside(plan: Plan, name: str) -> str:
+    assert plan.windows is not None
+    return f"{_BESIDE}{plan.windows.bound.request.name}{_BESIDE}{name}"
+
+
+def _of_windows(plan: Plan) -> dict[str, Uses]:
+    """Return where the bounds and the attributes of windows come from that a table has."""
+    if plan.windows is None:
+        return {}
+    bound = plan.windows.bound
+    names = {"window_start": bound.request.start, "window_end": bound.request.end, "_at": bound.request.end}
+    names |= {field.name: taken for field, taken in zip(bound.fields, bound.taken, strict=True)}
+    return {name: {_beside(plan, column): {"IDENTITY"}} for name, column in names.items()}
 
 
 def chained(first: ColumnLineage, second: ColumnLineage) -> ColumnLineage:
@@ -120,7 +141,7 @@ def chained(first: ColumnLineage, second: ColumnLineage) -> ColumnLineage:
     """
 
     def through(column: str, how: Set[str]) -> Uses:
-        above = first.fields.get(column, {})
+        above = first.fields.get(column, {column: {"IDENTITY"}} if column.startswith(_BESIDE) else {})
         direct = [word for word in _DIRECT if word in how]
         found = _at_least(direct[0], above) if direct else {}
         return found if _CONDITIONAL not in how else _joined([found, {each: {_CONDITIONAL} for each in above}])
@@ -128,7 +149,10 @@ def chained(first: ColumnLineage, second: ColumnLineage) -> ColumnLineage:
     fields = {
         name: _joined(through(column, how) for column, how in found.items()) for name, found in second.fields.items()
     }
-    rows = [dict.fromkeys(first.fields.get(column, {}), how) for column, how in second.rows.items()]
+    rows = [
+        dict.fromkeys({column} if column.startswith(_BESIDE) else first.fields.get(column, {}), how)
+        for column, how in second.rows.items()
+    ]
     return ColumnLineage(fields, _joined([first.rows, *rows]))
 
 
@@ -432,6 +456,8 @@ def inputs_read(job: Job, staged: StagedJob) -> list[InputDataset]:
             found.append(input_of(name, base.schema, None, files))
     for each, one in zip(job.enrichments, enrichments_of(staged.plan.source), strict=True):
         found.append(input_of(name_of(each.path), one.table.schema, None, one.table.files))
+    for asked, read in zip(job.window_tables, staged.plan.source.windows, strict=True):
+        found.append(input_of(name_of(asked.path), read.table.schema, None, read.table.files))
     return found
 
 
@@ -449,6 +475,9 @@ def outputs_written(job: Job, staged: StagedJob) -> Iterator[OutputDataset]:
         compared = {f"\0{bound.enrichment.name}\0{pair.right}": pair.right for pair in bound.compared}
         origins |= {key: [(table, right)] for key, right in compared.items()}
         joins += [*bound.left, *compared]
+    for read, asked in zip(source.windows, job.window_tables, strict=True):
+        beside, columns = f"{_BESIDE}{read.request.name}{_BESIDE}", read.table.schema.names
+        origins |= {f"{beside}{column}": [(name_of(asked.path), column)] for column in columns}
     paths = iter(outputs_of(job))
     lineage: ColumnLineage | None = None
     for run in staged.stage_runs:

@@ -31,7 +31,7 @@ from .context import RunContext, Session, StagedJob, StageRun, observed, owner
 from .job_plan import JobPlan, StageOutput, conditions_of, open_outputs, plan_job
 from .mostly_late import EarlierUnits, announce_late
 from .open_input import NOTHING_KNOWN, Earlier, KnownColumns, beside, enriched_input, open_input, open_unit
-from .reports import announce, announce_window, check_expectations, manifests_of
+from .reports import announce, announce_window, check_expectations, manifests_of, note_late_windows
 from .request import naming_stage, stage_prefix
 from .stage_plans import StagePlan
 
@@ -264,6 +264,7 @@ def run_job(
         staged = StagedJob(plan, stage_runs, manifests_of(plan, stage_runs, seconds, found), seconds, found)
         record = run.commit(staged, context.spark.session())
         committed(staged)
+        note_late_windows(job, stage_runs, run.label, context.messages)
         announce_late(staged, run.units_before(), run.label, context.spark.session, context.messages)
         return staged, record
 

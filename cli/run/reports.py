@@ -110,6 +110,16 @@ def _fields(rows: int, windows: int, counts: Counts) -> dict[str, Any]:
     }
 
 
+def note_late_windows(job: Job, runs: Sequence[StageRun], label: str, messages: Messages) -> None:
+    """Write a note on windows that tables have brought, or changed, after they had begun. ``label``: the unit."""
+    for each in runs:
+        if late := each.outcome.windows_late:
+            spec, which = each.stage.plan.spec, stage_prefix(job, each.stage.name)
+            what = f"{label}{which}{spec} passes over {count_of(late, 'window')} of its table, new or changed: "
+            what += "the clock had passed the start; --redo from the unit in which one begins brings it in"
+            messages.note(what, windows_late=late)
+
+
 # Messages at the beginning of a run: the choices made for it, and the files that it passes over.
 
 
@@ -328,4 +338,5 @@ def _manifest(
         ],
         expectations=[each.as_json() for each in expectations],
         ahead=outcome.ahead,
+        windows_late=outcome.windows_late,
     )

@@ -87,6 +87,7 @@ class Outcome:
     ``checks``: what each condition over rows of the result has come to.
     ``latest``: the rows with the latest event times; none where nothing looked for them.
     ``ahead``: how many rows were ahead of their time, and the first of them, as `told_ahead` says it.
+    ``windows_late``: how many windows a table has brought after the clock had passed their starts; None: of no table.
     """
 
     parts: tuple[Part, ...]
@@ -102,6 +103,7 @@ class Outcome:
     checks: tuple[RowCheck, ...] = ()
     latest: LatestRows = LatestRows()  # noqa: RUF009 - frozen
     ahead: dict[str, Any] | None = None
+    windows_late: int | None = None
 
 
 def run_window(
@@ -206,4 +208,5 @@ def outcome_of(
         tuple(sum((checks[at] for checks in checked), RowCheck()) for at in range(len(work.conditions))),
         reached.latest,
         told_ahead(work.plan, work.source, reached.ahead),
+        None if work.plan.windows is None else work.plan.windows.late,
     )

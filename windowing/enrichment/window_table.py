@@ -176,6 +176,12 @@ class OpenWindows(NamedTuple):
     own: tuple[str, ...] = ()
 
 
+def tables_of(table: WindowTable) -> dict[str, pa.Table]:
+    """Return windows as `wincli.aggregate` takes them: by their request without a path."""
+    request = table.bound.request
+    return {f"{request.name} {request.clauses}": table.rows.select(list(table.bound.right))}
+
+
 def no_windows(bound: BoundWindows, table: pa.Schema) -> WindowTable:
     """Return a table of windows that has not been read yet."""
     return window_table(bound, pa.schema([table.field(name) for name in bound.right]).empty_table())

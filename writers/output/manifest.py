@@ -38,6 +38,7 @@ def build_manifest(
     tables: Mapping[str, Sequence[InputFile]] | None = None,
     expectations: Sequence[Mapping[str, Any]] = (),
     ahead: Mapping[str, Any] | None = None,
+    windows_late: int | None = None,
 ) -> dict[str, Any]:
     """Return the manifest as a value for `json.dumps`, its keys always in the same order.
 
@@ -45,9 +46,10 @@ def build_manifest(
     columns, empty for arrival order; ``order_why``: why these. ``counts``: the row accounting of the stage.
     ``seconds``: by phase. ``stream``: None for a result without stream columns. ``inputs``: the files of the job;
     ``skipped``: how many unreadable paths were skipped; ``cut_at``: how many rows were read, where there are more; else
-    None. ``tables``: the files of each enrich table. ``stages``: the stages between the inputs and
+    None. ``tables``: the files of each table beside the input. ``stages``: the stages between the inputs and
     this result, as `stage_entry` returns them. ``expectations``: what the job demanded, and whether it was so.
     ``ahead``: how many rows were ahead of their time, and the first of them; None where nothing looked for them.
+    ``windows_late``: how many windows a table has brought too late; None where windows are of no table.
     """
     digests = [RowDigest.parse(_digest_of(part)) for part in parts]
     known = [digest for digest in digests if digest is not None]  # of all rows there is none where a part has none
@@ -67,6 +69,7 @@ def build_manifest(
         "counts": counts.recorded(),
         **({} if ahead is None else {"ahead": dict(ahead)}),
         "expectations": [dict(each) for each in expectations],
+        **({} if windows_late is None else {"windows_late": windows_late}),
         "rows_out": sum(part.rows for part in parts),
         "digest": str(sum(known, RowDigest())) if len(known) == len(parts) else None,
         "parts": [_part(part) for part in parts],

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....conf.job import Job
+from ....conf.job import BESIDE, Job
 from ....conf.job_builder import make_job
 from ....conf.job_file import ONLY, JobFile
 from ....conf.ranges import STEPS, Kind, Unit, before_date, fill, has_date, unit_at, unit_of
@@ -23,7 +23,7 @@ from ....readers.options import parse_schema
 from ....readers.values.kinds import kind_of_texts, type_of
 from ....windowing.drawings.draw import draw
 from ....windowing.errors import ConfigError, WincliError, did_you_mean
-from ....windowing.language.enrichment import parse_enrichment, with_path
+from ....windowing.language.enrichment import with_path
 from ....windowing.local_executor import LocalExecutor
 from ...console.messages import Messages
 from ...run.request import read_options
@@ -79,8 +79,8 @@ def _run(file: JobFile, case: Case, folder: Path, parts: Sequence[Part], shared:
     inputs = _texts(values.get("input", "input"))
     # A path of the case for each input of the job; in a range with the part of it that names the unit.
     own = [f"{folder}/input-{at}" + (_below(path) if case.is_range else "") for at, path in enumerate(inputs)]
-    enrichments = list(map(parse_enrichment, _texts(values.get("enrich", []))))
-    tables = _tables(case, folder, {each.name: each.path for each in enrichments})
+    beside = {key: list(map(parse, _texts(values.get(key, [])))) for key, parse in BESIDE.items()}
+    tables = _tables(case, folder, {each.name: each.path for of_key in beside.values() for each in of_key})
     placed = []
     for part, unit in zip(parts, units, strict=True):
         folders = list(own)
@@ -96,8 +96,8 @@ def _run(file: JobFile, case: Case, folder: Path, parts: Sequence[Part], shared:
     stages = [str(stage.get("name", f"stage-{at + 1}")) for at, stage in enumerate(values.get("stages", ()))] or [ONLY]
     places = [str(folder / f"output-{at}") + ("/{date}" if case.is_range else "") for at in range(len(stages))]
     flags = {**case.options, "input": own, "output": places[-1], **_SHAPE}
-    if tables:
-        flags["enrich"] = [str(with_path(each, tables.get(each.name, each.path))) for each in enrichments]
+    for key, requests in beside.items() if tables else ():
+        flags[key] = [str(with_path(each, tables.get(each.name, each.path))) for each in requests]
     if "state" in values:
         flags["state"] = str((shared or folder) / "state")
     if case.is_range:

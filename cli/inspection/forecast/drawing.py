@@ -22,13 +22,14 @@ from ....windowing.engine.slice_scan import run_global_pass, with_cut
 from ....windowing.engine.strategy import largest_window
 from ....windowing.engine.task import FILES, STREAM
 from ....windowing.enrichment.step import enrichments_of
+from ....windowing.enrichment.window_table import tables_of
 from ....windowing.errors import ConfigError, WincliError, did_you_mean, shown
 from ....windowing.language.options import WINDOW_OPTIONS
 from ....windowing.ports import Split
 from ....windowing.support.amounts import count_of
 from ....writers.state.stage_files import LocalStage, ParquetStateFiles
 from ...run.open_input import columns_of_call
-from ...run.pipeline import sizes_of, task_of
+from ...run.pipeline import sizes_of, task_of, with_windows
 from ...run.reports import window_words
 from ...run.stage_plans import StagePlan
 from .stages import OpenJob, Values, driver_of
@@ -49,7 +50,7 @@ def sample_job(job: OpenJob) -> tuple[FileSource | None, Values | None]:
     kept = dict[str, pa.RecordBatch]()  # enrich tables are written and read again, here in memory
     sink: Any = SimpleNamespace(write_scratch=kept.__setitem__, read_scratch=kept.__getitem__)
     source, _ = load_tables(source, sink, driver, None, options.slice_size)
-    plan, mode = replace(job.plan, source=source), job.mode
+    plan, mode = with_windows(replace(job.plan, source=source)), job.mode
     stage = plan.stages[0]
     work = task_of(plan, stage, source, plan.stage_outputs[0])
     if mode is not None:
@@ -197,6 +198,7 @@ def drawing_of(
             return None
         given = ", ".join(shown(f"{name}={value}") for name, value in chosen)
         raise ConfigError(f"--only: no key has {given}", "look at the values of the key columns")
+    stage = with_windows(job.plan).stages[0]
     limits = {"limit": rows, "limit_keys": _KEYS, "limit_panes": _PANES}
     try:
         drawing = draw_with(head.rows, _arguments(stage, head), limits, only, busiest=not only)
@@ -235,6 +237,7 @@ def _arguments(stage: StagePlan, head: HeadRows) -> dict[str, Any]:
         marks = column if column != stage.marks else list(head.ends) if stage.marks == FILES else []
     return {
         **given,
+        "windows": None if plan.windows is None else tables_of(plan.windows),
         "window": plan.spec,
         "key": list(plan.key),
         "order_by": None if plan.reads_result else list(plan.order.columns) or "arrival",

@@ -95,6 +95,10 @@ def result_columns(stage: StagePlan) -> Iterator[Values]:
     known |= dict.fromkeys(plan.stream_names, "when the window came out, for a next stage")
     known |= {each: _FIXED[each] for each in (*FIXED, *OUTPUTS, MARK)}
     holds = known | dict.fromkeys(plan.options.group_by, "group") | dict.fromkeys(plan.key, "key")
+    if plan.windows is not None:
+        bound = plan.windows.bound
+        names = zip(bound.fields, bound.taken, strict=True)
+        holds |= {each.name: f"{taken} of the table {bound.request.name}" for each, taken in names}
     own = {"count": "count()"}
     if (calls := stage.request.calls) is not None:
         own = {each.name: each.text if isinstance(each, AggregateCall) else str(each.expression) for each in calls}
