@@ -220,14 +220,16 @@ def loaded_tables(plan: JobPlan, run: PlainRun, executor: Executor) -> Iterator[
 
 def with_windows(plan: JobPlan) -> JobPlan:
     """Return a plan whose stages have the windows of their tables. Raises as `read_windows` does."""
-    stages = []
-    for stage in plan.stages:
-        if stage.plan.windows is not None:
-            bound = stage.plan.windows.bound
-            table = next(each.table for each in plan.source.windows if each.request == bound.request)
-            stage = replace(stage, plan=replace(stage.plan, windows=read_windows(bound, table)))  # noqa: PLW2901
-        stages.append(stage)
-    return replace(plan, stages=tuple(stages))
+    return replace(plan, stages=tuple(with_own_windows(stage, plan.source) for stage in plan.stages))
+
+
+def with_own_windows(stage: StagePlan, source: FileSource) -> StagePlan:
+    """Return a stage with the windows of its table, which ``source`` has beside it."""
+    if stage.plan.windows is None:
+        return stage
+    bound = stage.plan.windows.bound
+    table = next(each.table for each in source.windows if each.request == bound.request)
+    return replace(stage, plan=replace(stage.plan, windows=read_windows(bound, table)))
 
 
 def run_job(

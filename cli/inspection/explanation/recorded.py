@@ -39,7 +39,7 @@ from ...run.fingerprint import absolute, same_inputs
 from ...run.incremental_run import known_by
 from ...run.job_plan import open_outputs, plan_job
 from ...run.open_input import NOTHING_KNOWN, KnownColumns, enriched_input, named_columns, row_expressions
-from ...run.pipeline import PlainRun, loaded_tables
+from ...run.pipeline import PlainRun, loaded_tables, with_own_windows
 from ...run.request import read_options
 from ...run.run_modes import local_context, run_request
 from ...run.stage_plans import StagePlan, plan_stages
@@ -222,7 +222,7 @@ def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
         if manifest["stages"]:
             # Plan a stage over the result of the stage before: the one that was kept, or one that is computed again.
             at = len(manifest["stages"])
-            own = job.with_stages(job.stages[at : at + 1]).at(tables=())
+            own = job.with_stages(job.stages[at : at + 1]).at(tables=job.window_tables)
             before = manifest["stages"][-1]
             if job.state is not None:
                 what = f"this result is a unit on a state, and its rows are those of stage {before['name']!r}"
@@ -237,9 +237,9 @@ def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
                 alone = _alone(open_input(job, manifest).job.with_stages(job.stages[:at]), stack)
                 run_request(alone, local_context(Messages(-1)))
                 folder = alone.output
-            source = open_source([folder], ReadOptions(), LocalExecutor())
+            source = enriched_input(own, open_source([folder], ReadOptions(), LocalExecutor()), LocalExecutor())
             note = f"its rows are windows of stage {before['name']}"
-            yield RecordedStage(source, plan_stages(own, source)[0], note)
+            yield RecordedStage(source, with_own_windows(plan_stages(own, source)[0], source), note)
         else:
             yield _first_stage(job, manifest, stack)
 
@@ -247,8 +247,8 @@ def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
 def _first_stage(job: Job, manifest: Mapping[str, Any], stack: ExitStack) -> RecordedStage:
     own = job.with_stages(job.stages[:1])
     if job.state is not None:
-        if own.enrichments:
-            what = "this result is a unit on a state, of a job with --enrich"
+        if own.tables:
+            what = f"this result is a unit on a state, of a job with {'--enrich' if own.enrichments else '--windows'}"
             raise ConfigError(what, "wincli why explains units of a state whose rows are those of the input")
         source, late = open_units(own, manifest)
         stage = plan_stages(own, source)[0]
@@ -257,7 +257,7 @@ def _first_stage(job: Job, manifest: Mapping[str, Any], stack: ExitStack) -> Rec
             raise ConfigError(f"{what} late", "wincli why explains such windows where the marks are a column")
         return RecordedStage(source, stage, late=late)
     source, there = open_input(job, manifest)
-    if not own.enrichments:
+    if not own.tables:
         return RecordedStage(source, plan_stages(own, source)[0])
     alone = _alone(there.with_stages(own.stages), stack)
     outputs = stack.enter_context(open_outputs(alone, owner()))
