@@ -115,7 +115,7 @@ class GrowingKind(WindowKind):
         end = ticks.grid.bounds(np.where(is_last, stop[of], cell[of] + step + 1))
         panes = Panes(
             key,
-            np.arange(len(key)) - np.searchsorted(key, key),
+            np.arange(len(key)) - np.searchsorted(key, np.arange(len(bounds) - 1))[key],
             Ranges(lo[of], _ends(ticks.cells, lo, hi, counts, len(of)), bounds[key], False),
             np.where(is_end, AT_END, BY_TICK),
             why.astype(np.int8),
