@@ -146,6 +146,10 @@ LOOKS: list[tuple[str, sees.Sees]] = [
     ("sum(a) * 9223372036854775 < 0", lambda w, r, _: sees.times(_see("sum", w, "a"), 9223372036854775) < 0),
     ("x is null and 9223372036854775000 + sum(a) > 0", lambda w, r, _: sees.both(
         r["x"] is None, sees.plus(9223372036854775000, _see("sum", w, "a")) > 0)),
+    ("a > lag(a) and count() >= 2", lambda w, r, _: (
+        r["a before"] is not None and r["a"] > r["a before"] and len(w) > 1)),
+    ("sum(lag(a)) - first(a) * count() > 4", lambda w, r, _: sees.above(
+        sees.minus(_see("sum", w, "a before"), w[0]["a"] * len(w)), 4)),
     ("-first(a) / 2 < last(n) - 52.5", lambda w, r, _: -w[0]["a"] / 2 < w[-1]["n"] - 52.5),
 ]  # fmt: skip
 """Conditions that look at the open window, and what they say of its rows and the row that is asked."""

@@ -88,7 +88,7 @@ TWELVE = pa.table({
     "x": np.arange(12.0), "flag": [False, True] * 6, "u": ["p", "q"] * 6, "k": ["a"] * 12,
     "till": pa.array(range(5, 17), pa.timestamp("s")),
 })  # fmt: skip
-WHOLE = ("partitioned, ", "retain all", "lag(")
+WHOLE = ("partitioned, ", "retain all", "lag(", "split(abs", "split(u <>", "previous", "split(sum")
 
 
 @pytest.mark.parametrize("case", [*WINDOWS, *MORE], ids=lambda case: f"{case[0]} {case[1]}")

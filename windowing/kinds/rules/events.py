@@ -41,9 +41,11 @@ from ..evictions import (
     whole_seconds,
 )
 from ..evictions import Rules as EvictionRules
+from .gather import Said
 from .machine import FAILED, Conditions, first_true
+from .previous import Earlier
 from .reach import Reaches, begin_sums, is_reached, pass_over, save_sums, see, take_back
-from .walk import RowRules, Rules, first_full, first_risen, first_risen_float, has_risen
+from .walk import RowRules, Rules, first_full, first_risen, first_risen_float, has_risen, move_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +156,15 @@ BEFORE, AFTER, NEVER = range(3)
 
 
 @inline
-def _first_end_by_conditions(
-    rules: RowRules, reaches: Reaches | None, conditions: Conditions, begin: int, stop: int
+def _first_end_by_conditions(  # noqa: PLR0912 - as `walk`
+    rules: RowRules, reaches: Reaches | None, conditions: Conditions, earlier: Earlier | None, begin: int, stop: int
 ) -> tuple[int, int]:
-    """Return what `first_end` does. Rows that a condition rejects are asked anew with each window."""
+    """Return what `first_end` does. Rows that a condition rejects are asked anew with each window.
+
+    ``earlier``: amounts that each row says, where they move; none that asks for the window before.
+    """
     flags, count_rule, befores = rules.flags, rules.counts.rule, conditions.befores[0]
-    delta_rule, integers, _, float_rule, bits, floats, _ = rules.deltas
+    delta_rule, integers, amounts, float_rule, bits, floats, float_amounts = rules.deltas
     _, first, first_float, amount, float_amount, limit, sums, kept = rules.window
     rows = 0
     for i in range(begin, stop):
@@ -198,12 +203,19 @@ def _first_end_by_conditions(
                 pass_over(sums, reaches.kept, i)
             if rows == 0:
                 return i + 1, NEVER
+        elif earlier is not None and rows > 1:
+            move_first(earlier, first, amount, integers, amounts, first_float, float_amount, floats, float_amounts, i)
     return stop, NEVER
 
 
 @inline
 def first_end(
-    rules: RowRules, reaches: Reaches | None, conditions: Conditions | None, begin: int, stop: int
+    rules: RowRules,
+    reaches: Reaches | None,
+    conditions: Conditions | None,
+    earlier: Earlier | None,
+    begin: int,
+    stop: int,
 ) -> tuple[int, int]:
     """Return how a window that begins at row ``begin`` ends, looking at its key's rows below ``stop``.
 
@@ -225,7 +237,7 @@ def first_end(
     begin_sums(sums, begin)
     if conditions is not None:
         begin_sums(kept, begin)
-        return _first_end_by_conditions(rules, reaches, conditions, begin, stop)
+        return _first_end_by_conditions(rules, reaches, conditions, earlier, begin, stop)
     for i in range(begin, stop):
         if i > begin and (
             (len(before) > 0 and before[i] >= 0)
@@ -259,15 +271,13 @@ def evictions_by_rules(
     order: TotalOrder,
     sequences: Sequences,
     marks: Marks,
-    rules: RowRules,
-    reaches: Reaches | None,
-    conditions: Conditions | None,
+    said: Said,
     events: Events,
 ) -> Evictions:
     """Return all evictions; ``sequences`` hold all rows of all keys.
 
-    ``rules``, ``reaches``, ``conditions``: what they say of these rows, as `walk` takes it. ``events``: of the places
-    in the total order, as if of one key. Raises `DataError` where ages are beyond 2**62 seconds.
+    ``said``: what rules say of these rows. ``events``: of the places in the total order, as if of one key. Raises
+    `DataError` where ages are beyond 2**62 seconds.
     """
     seconds = row_seconds(eviction, sequences, order.row)
     times = Times(seconds, NO_PLACES, 0, NO_PLACES, NO_PLACES, NO_PLACES)
@@ -275,8 +285,7 @@ def evictions_by_rules(
     at = _seconds_of(events, sequences, marks) if len(seconds) else NO_PLACES
     keys = no_keys(len(sequences.bounds) - 1, np.full(len(order.row), STAYS), np.zeros(len(order.row), np.int64))
     _follow(
-        keys, order.row, order.key, sequences.bounds, order.begin, limits(eviction), times, comes, at, rules, reaches,
-        conditions,
+        keys, order.row, order.key, sequences.bounds, order.begin, limits(eviction), times, comes, at, *said,
     )  # fmt: skip
     last = np.flatnonzero(keys.cause != STAYS)
     cause, place = keys.cause[last], keys.event[last]
@@ -333,6 +342,7 @@ def _follow(  # noqa: PLR0912 - one loop, which follows the rule step by step
     row_rules: RowRules,
     reaches: Reaches | None,
     conditions: Conditions | None,
+    earlier: Earlier | None,
 ) -> None:
     """Process the rows in their total order; nothing is evicted before place ``begin``, as in `evicted_by`.
 
@@ -359,7 +369,7 @@ def _follow(  # noqa: PLR0912 - one loop, which follows the rule step by step
             if how[k] == NEVER:
                 ahead = 2 * (row - nodes[k, BEGIN])
                 nodes[k, STOP], how[k] = first_end(
-                    row_rules, reaches, conditions, nodes[k, BEGIN], min(row + ahead, bounds[k + 1])
+                    row_rules, reaches, conditions, earlier, nodes[k, BEGIN], min(row + ahead, bounds[k + 1])
                 )
             if how[k] == BEFORE and nodes[k, STOP] == row:
                 leave(keys, k)
@@ -368,7 +378,7 @@ def _follow(  # noqa: PLR0912 - one loop, which follows the rule step by step
                 continue
             if looks:
                 nodes[k, STOP], how[k] = first_end(
-                    row_rules, reaches, conditions, row, min(row + _AT_FIRST, bounds[k + 1])
+                    row_rules, reaches, conditions, earlier, row, min(row + _AT_FIRST, bounds[k + 1])
                 )
         if conditions is not None and conditions.problem[row] > 0:
             continue

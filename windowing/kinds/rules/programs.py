@@ -20,7 +20,7 @@ from ...columns.arrays import Mask, combined, measures, scale_of
 from ...columns.sort_keys import is_sortable, sort_keys
 from ...errors import SpecError
 from ...expressions.nodes import Node
-from ...expressions.syntax import Expression
+from ...expressions.syntax import Expression, parse_expression
 from ...expressions.types import plain_type, type_text
 from ...language import programs as terms
 from ...language.operands import Operand, operand_column, operand_text
@@ -166,7 +166,7 @@ class Compiler:
         match term:
             case terms.Literal():
                 is_span = term.is_span and not self.is_amount
-                shown = "INTERVAL" if is_span else "a number"
+                shown = "INTERVAL" if is_span else "DECIMAL" if term.is_float else "INTEGER"
                 is_float = term.is_float or (is_span != term.is_span and not _is_whole(term.value))
                 kind: Kind = "span" if is_span else "number"
                 return Typed(-1, kind, term.node, shown, literal=term.value, is_float=is_float)
@@ -360,7 +360,7 @@ class Compiler:
         if "nothing" in {left.kind, right.kind}:
             return left if left.kind == "nothing" else right
         kinds = (left.kind, right.kind)
-        if not {"truth", "rank"}.isdisjoint(kinds) or not self._go_together(left, right):
+        if not {"truth", "rank"}.isdisjoint(kinds) or (sign in "+-" and not self._go_together(left, right)):
             raise self._no_sign(sign, left, right, node)
         if left.literal is not None and right.literal is not None and (sign != "/" or right.literal):
             value = _folded(sign, left.literal, right.literal)
@@ -569,6 +569,7 @@ class Programs:
     ``sequences``: the rows.
     ``smoothed``: what `Earlier.begun` has of each key, lists of floats (K,), null for a new key; None: all are new.
     ``befores``, ``afters``: rule and condition of those that are asked before a row goes in, and after.
+    ``words``: columns of their own, by name.
     """
 
     sequences: Sequences
@@ -576,11 +577,21 @@ class Programs:
     amounts: list[Amount] = field(default_factory=list)
     befores: list[tuple[int, Expression]] = field(default_factory=list)
     afters: list[tuple[int, Expression]] = field(default_factory=list)
+    words: dict[str, pa.Array] = field(default_factory=dict)
+
+    def changes(self, rule: int, column: pa.Array) -> None:
+        """Note a rule that fires where a value is distinct from that of the last row of the window."""
+        name = f"#{len(self.words)}"
+        self.words[name] = pa.array(sort_keys(column))
+        self.befores.append((rule, parse_expression(f'"{name}" IS DISTINCT FROM last("{name}")')))
+
+    def _column(self, name: str) -> pa.Array:
+        return self.words[name] if name in self.words else combined(self.sequences.rows.column(name))
 
     def built(self) -> tuple[Earlier | None, Conditions | None]:
         """Return the amounts, and the conditions, as the loop takes them; None where there are none."""
         schema, asked = self.sequences.rows.schema, [*self.befores, *self.afters]
-        compiler = Compiler(lambda name: schema.field(name).type)
+        compiler = Compiler(lambda name: self.words[name].type if name in self.words else schema.field(name).type)
         for amount in self.amounts:
             if amount.expression is None:
                 compiler.skip()
@@ -623,7 +634,7 @@ class Programs:
     def _columns(self, compiler: Compiler, of_floats: bool) -> list[tuple[Any, Mask]]:
         """Return values, 0 at nulls, and where they are not null, of the columns of integers or of floats."""
         names = [(name, kind) for name, kind in compiler.columns if (kind == "float") == of_floats]
-        columns = {name: combined(self.sequences.rows.column(name)) for name, _ in names}
+        columns = {name: self._column(name) for name, _ in names}
         ranks = _ranks({name: columns[name] for name, kind in names if kind == "rank"})
         found = []
         for name, kind in names:
@@ -638,7 +649,7 @@ class Programs:
         rows = len(self.sequences)
         has = [
             np.ones(rows, np.bool_) if each.argument is None
-            else combined(self.sequences.rows.column(each.argument)).is_valid().to_numpy(zero_copy_only=False)
+            else self._column(each.argument).is_valid().to_numpy(zero_copy_only=False)
             for each in taken
         ]  # fmt: skip
         return _stacked(has, np.bool_, rows)

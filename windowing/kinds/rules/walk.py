@@ -182,6 +182,10 @@ def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by 
     has_flags = has_events or has_before or has_after
     only_counts = not (has_flags or len(first) or len(first_float))
     only_one_delta = not (has_flags or len(first_float)) and len(first) == 1
+    has_moving = False
+    if earlier is not None:
+        for p in range(len(earlier.moves)):
+            has_moving |= earlier.moves[p]
     if rows > 0:
         resume_sums(sums, begin[0])
         resume_sums(kept, begin[0])
@@ -237,7 +241,9 @@ def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by 
                 least_limit = _least(limit)
                 begin_sums(sums, i)
                 begin_sums(kept, i)
-            elif earlier is not None and not take_amounts(earlier, i, False, amounts, float_amounts, most):
+            elif (
+                earlier is not None and has_moving and not take_amounts(earlier, i, False, amounts, float_amounts, most)
+            ):
                 leave_out(earlier, i)
                 if reaches is not None:
                     pass_over(sums, reaches.kept, i)
@@ -271,8 +277,10 @@ def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by 
                     if earlier is not None:
                         leave_out(earlier, i)
                     continue
-            if earlier is not None and rows > 1:
-                _move(earlier, first, amount, integers, amounts, first_float, float_amount, floats, float_amounts, i)
+            if earlier is not None and has_moving and rows > 1:
+                move_first(
+                    earlier, first, amount, integers, amounts, first_float, float_amount, floats, float_amounts, i
+                )
             if fired >= 0:
                 hi[made - 1], cause[made - 1], closed_by[made - 1] = i + 1, i, why[fired]
                 is_open = False
@@ -351,10 +359,11 @@ def first_full(rules: Ints, limit: Ints, rows: int, fired: int) -> int:
 
 
 @kernel
-def _move(
+def move_first(
     earlier: Earlier, first: Any, amount: Any, integers: Any, amounts: Any, first_float: Any, float_amount: Any,
     floats: Any, float_amounts: Any, row: int,
 ) -> None:  # fmt: skip
+    """Take the values of a row in place of those of the first of its window, for amounts that move."""
     for p in range(len(earlier.kind)):
         j = earlier.place[p]
         if earlier.moves[p] and earlier.kind[p] == TICKS:

@@ -187,6 +187,7 @@ class TumblingKind(WindowKind):
     ) -> RowSteps:
         steps, evicted_at = steps_of_rows(after_rows(panes), len(sequences)), None
         skips = self.needs.window_before or any(policy.opens for policy in self.policies)
+        skips |= panes.rejects is not None
         is_ticking = parts is not None and bool(parts.evictions.by_tick.any())
         if skips or is_ticking:
             # also those that the end of the data or an eviction does not emit
@@ -212,9 +213,7 @@ class TumblingKind(WindowKind):
             as_one = replace(sequences, keys=None, bounds=np.array([0, len(order.row)]), rows=rows, rank=None,
                              pos=sequences.pos[order.row])  # fmt: skip
             events = self._events(as_one, marks, context)
-        return evictions_by_rules(
-            self.needs.eviction, order, sequences, marks, said.rules, said.reaches, said.conditions, events
-        )
+        return evictions_by_rules(self.needs.eviction, order, sequences, marks, said, events)
 
     def empty_ticks(self, sequences: Sequences, context: WindowContext) -> pa.Array:
         assert self.grid is not None

@@ -181,6 +181,10 @@ class ChangePolicy(TumblingPolicy):
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         flags = np.zeros(len(sequences), np.bool_)
+        if rules.has_holes:  # the row before may have been rejected: it is the last of the window that counts
+            for operand in self.value.columns:
+                rules.programs.changes(rule, combined(sequences.rows.column(operand_column(operand))))
+            return
         for operand in self.value.columns:
             flags[1:] |= _distinct(combined(sequences.rows.column(operand_column(operand))))
         rules.ends_before(rule, flags)
