@@ -52,7 +52,14 @@ def arguments_of(drawing: Drawing) -> dict[str, Any]:
     asked["order_by"] = [asked.pop("order")] if "order" in asked else None
     if "end" in asked:
         asked["at_end"] = asked.pop("end")
+    if "windows" in asked:
+        asked["windows"] = windows_of([tuple(map(int, each.split(".."))) for each in asked["windows"].split(",")])
     return asked
+
+
+def windows_of(bounds: list[Any]) -> dict[str, pa.Table]:
+    starts, ends = zip(*bounds, strict=True)
+    return {"w from s to e": pa.table({"s": starts, "e": ends})}
 
 
 def told_in(drawing: Drawing, row: dict[str, Any], column: str) -> str:
@@ -98,6 +105,8 @@ def test_drawing(place: str, lines: list[str]) -> None:
 
 def rejects(drawing: Drawing, table: pa.Table) -> dict[str, str]:
     asked = arguments_of(drawing)
+    if "windows" in asked:
+        return {}
     key = ["key"] if None not in drawing.panes else []
     options = Options(event_time=asked.get("event_time"), lag=int(asked.get("lag", 0)), ends=asked.get("ends"))  # type: ignore[arg-type]
     made = plan.make_plan(parse_window(drawing.spec), table.schema, key, asked["order_by"], None, options)
@@ -165,6 +174,9 @@ def test_every_kind_every_pair_of_a_sliding_window_and_every_close_reason_is_dra
 # The table of the README
 
 
+SHIFTS = [(12, 17), (16, 24)]
+
+
 def table_of_the_readme() -> list[Any]:
     """The example and the panes of each row: ``[ab] []``."""
     found = re.findall(r"^\|.*\| `([^`]*)` \| `(\[[^`]*\])` \|$", README.read_text(encoding="utf-8"), re.MULTILINE)
@@ -177,9 +189,15 @@ def test_panes_in_the_table_of_the_readme(example: str, panes: str) -> None:
     of_event_time = isinstance(parse_window(example), spec.TimeInterval)
     order = "e" if of_event_time else "t"
     drawing = read(f"README.md:{at}", [f"with: order={order} hours=2026-10-24", *lines])
+    windows = None
+    if isinstance(parse_window(example), spec.TableWindows):
+        since = dt.datetime(2026, 10, 24)
+        hours = [(since + dt.timedelta(hours=low), since + dt.timedelta(hours=high)) for low, high in SHIFTS]
+        windows = {text.replace("w", "shifts", 1): table for text, table in windows_of(hours).items()}
     result = wincli.aggregate(
         table_of(drawing),
         example,
+        windows=windows,
         order_by=None if of_event_time else ["t"],
         event_time="e" if of_event_time else None,
         aggregates=["letter=collect(letter)"],

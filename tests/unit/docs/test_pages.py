@@ -27,7 +27,9 @@ from wincli.readers.options import TYPE_NAMES
 from wincli.readers.values import time_formats
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.clock import watermark
+from wincli.windowing.enrichment.window_table import OpenWindows
 from wincli.windowing.language import clock_policies, parser, tokens
+from wincli.windowing.language.enrichment import parse_windows
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.planning import plan, result_schema
 from wincli.windowing.ports import REJECT_FIELDS, Counts, InputFile, Part
@@ -48,7 +50,7 @@ RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr
 def words_of_the_language() -> list[str]:
     calls = {**parser.POLICIES, **parser.EVICTIONS}
     named = [rule.form.name for rule in calls.values()]
-    kinds = ["tumbling", "sliding", "timeInterval", "within", "retain", "partition by"]
+    kinds = ["tumbling", "sliding", "timeInterval", "within", "retain", "partition by", "table"]
     assert tuple(kinds) == parser._WINDOWS
     clauses = ["every", "with unique", "retain all"]
     return list(dict.fromkeys([*named, *kinds, *parser._OPTIONS, *parser.SETTINGS, *clauses]))
@@ -64,7 +66,9 @@ def test_word(row: list[str]) -> None:
     assert re.search(rf"\b{word}\b", example)
     assert meaning, "says nothing"
     schema = pa.schema({"ts": pa.timestamp("us"), "user": pa.string(), "last": pa.bool_()})
-    plan.make_plan(parse_window(example), schema, ["user"])
+    shifts = pa.schema({"start": pa.timestamp("us"), "end": pa.timestamp("us")})
+    tables = [OpenWindows(parse_windows("shifts from start to end", has_path=False), shifts)]
+    plan.make_plan(parse_window(example), schema, ["user"], tables=tables)
 
 
 def test_units_and_weekdays_are_named() -> None:
@@ -216,7 +220,7 @@ def test_every_column_of_a_result_and_of_the_rejects_is_documented() -> None:
 def test_every_key_of_the_manifest_is_documented() -> None:
     made = build_manifest(
         job={}, spec="", schema=pa.schema([]), order=[], order_why="", inputs=[InputFile("a", 1, None)],
-        counts=Counts(), parts=[Part("p", 1, 1)], rejects=[], seconds={}, stream=None, ahead={},
+        counts=Counts(), parts=[Part("p", 1, 1)], rejects=[], seconds={}, stream=None, ahead={}, windows_late=0,
     )  # fmt: skip
     assert [row[0] for row in rows_of("results", "The manifest")] == [*made, "place", "run", "checksum"]
     assert missing_from("results", [f.name for kind in (Counts, InputFile) for f in fields(kind)]) == []

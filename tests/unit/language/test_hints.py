@@ -103,9 +103,9 @@ def test_a_variable_that_is_not_set_is_an_error_with_its_line(monkeypatch: pytes
 
 
 def test_variables_that_nothing_reads_are_named_with_the_nearest() -> None:
-    environ = ["WINCLI_WINDOWS", "WINCLI_KEY", "WINCLI_CLASS_ARCHIVE", "WINCLI_WORKER_LOCK", "WINCLI_XYZZY", "HOME"]
+    environ = ["WINCLI_WINDOWZ", "WINCLI_KEY", "WINCLI_CLASS_ARCHIVE", "WINCLI_WORKER_LOCK", "WINCLI_XYZZY", "HOME"]
     assert strange_variables(environ) == (
-        "nothing reads the variable WINCLI_WINDOWS; did you mean WINCLI_WINDOW?",
+        "nothing reads the variable WINCLI_WINDOWZ; did you mean WINCLI_WINDOW?",
         "nothing reads the variable WINCLI_XYZZY",
     )
 
