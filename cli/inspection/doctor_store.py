@@ -12,7 +12,6 @@ from pyarrow import fs
 
 from ...readers.files.file import Located
 from ...readers.files.result_folders import read_manifest
-from ...readers.files.walk import MANIFEST
 from ...windowing.errors import ConfigError, WincliError
 from ...windowing.support.address import Address
 from ...windowing.support.amounts import ahead_words
@@ -21,7 +20,7 @@ from ...windowing.support.redaction import redacted, redacted_path
 from ...writers.places.conditional import ConditionalStore, refuses_stale_puts
 from ...writers.places.open import open_store
 from ...writers.places.os_errors import reason
-from ...writers.places.place import is_local, new_token, resolve
+from ...writers.places.place import MANIFEST, is_local, new_token, resolve
 
 _LONGEST = 300  # characters of what a store says
 _CONTENT = b"wincli doctor\n" * 64

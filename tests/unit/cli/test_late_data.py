@@ -391,6 +391,18 @@ def test_a_state_of_plain_runs_is_rolled_back_and_goes_on_with_max_ahead(tmp_pat
     assert total(tmp_path / "st")["rejected"] == {"ahead": 1}
 
 
+def test_late_rows_go_to_their_unit_whose_rows_ahead_stay_rejected(tmp_path: Path) -> None:
+    write_csv_nights(tmp_path, 1)
+    how = (*SESSIONS, "--max-ahead", "2d")
+    path = tmp_path / "log" / f"dt={day(2)}" / "a.csv"
+    path.write_text(path.read_text() + "2026-11-01T10:02:00,ann,7\n")
+    for n in range(1, 5):
+        done(tmp_path, "run", *how, "--state", "st", "--late", "redo", "log", "out", *span(n, n))
+    assert total(tmp_path / "st")["rejected"] == {"ahead": 1}
+    done(tmp_path, "run", *how, "--at-end", "drop", "log", "at-once")
+    assert result(tmp_path / "out") == result(tmp_path / "at-once")
+
+
 # Many nights, and one row that belongs to the second
 
 

@@ -85,6 +85,14 @@ def test_a_lag_and_a_gap_of_the_watermark_are_reported() -> None:
     )
 
 
+def test_how_far_ahead_rows_may_be_is_told() -> None:
+    found = sentences_of(parse_window("gap(at, 5m)"), (), None, Options(max_ahead=Fraction(86_400)), TIMES)
+    assert found[:2] == (
+        "All rows are one sequence.",
+        "Fewer than 10 rows that are more than 1 day ahead of all others move no clock.",
+    )
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"), [(0, "0 s"), (59, "59 s"), (3600, "1 h"), (90061, "1 day 1 h 1 min 1 s"), (172800, "2 days")]
 )

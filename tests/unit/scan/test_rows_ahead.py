@@ -5,6 +5,7 @@ max_ahead 3        1 2 4 5 | 60 61        60 and 61 are rejected: ``ahead``
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -27,9 +28,10 @@ from support.table_equality import difference, in_order, same
 from wincli.windowing.clock.watermark import ENOUGH, Belief, make_lateness
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.language.options import Options
-from wincli.windowing.language.parser import parse_aggregate, parse_window
+from wincli.windowing.language.parser import parse_aggregate, parse_duration, parse_window
 from wincli.windowing.language.spec import TimeInterval
 from wincli.windowing.planning.plan import Plan, make_plan
+from wincli.windowing.planning.validation import look_at
 from wincli.windowing.scan.rows_ahead import latest_rows, merge_latest
 
 KINDS = [pa.int32(), pa.uint64(), *FLOATS, *DECIMALS, pa.date32(), *TIMESTAMPS]
@@ -225,3 +227,26 @@ def test_an_order_without_a_clock_is_refused(given: dict[str, Any], message: str
     table = pa.table({"t": [1], "u": ["a"]})
     with pytest.raises(ConfigError, match=message):
         wincli.aggregate(table, **given, max_ahead=1)
+
+
+@pytest.mark.parametrize(("step", "is_refused"), [(1, False), (1000, True)])
+def test_a_time_goes_with_whole_seconds_and_not_with_numbers_that_count_milliseconds(
+    step: int, is_refused: bool
+) -> None:
+    table = pa.table({"t": [1_790_000_000 * step + n * step for n in range(20)]})
+    options = Options(max_ahead=parse_duration("1d"))
+    refusal = pytest.raises(ConfigError, match="--max-ahead 1d is a time, and column 't' is int64")
+    with refusal if is_refused else nullcontext():
+        make_plan(parse_window("count(2)"), table.schema, [], ["t"], None, options, look=look_at(table))
+
+
+def test_streams_hold_back_rows_until_enough_have_come_or_reject_them_at_the_end() -> None:
+    """A pause of a hundred, with two rows of a batch behind it, and rows of 10_000 that stay alone."""
+    log = pa.table({"t": [*range(12), 110, 10_000, *range(111, 130), 10_001]})
+    given: dict[str, Any] = {"order_by": "t", "aggregates": "ids=collect(t)", "max_ahead": 50, "rejected": "column"}
+    reader = pa.RecordBatchReader.from_batches(log.schema, log.to_batches(14))
+    with patch("wincli.windowing.streaming.batch_rows._MOST_ROWS", 1):
+        streamed = wincli.aggregate_stream(reader, "gap(t, 5)", **given).read_all().to_pylist()
+    assert [row["ids"] for row in streamed if row["ids"]] == [[*range(12)], [*range(110, 130)]]
+    told = [(row["_rejected"]["reason"], row["_rejected"]["row"]["t"]) for row in streamed if row["_rejected"]]
+    assert told == [("ahead", 10_000), ("ahead", 10_001)]
