@@ -178,7 +178,8 @@ MERGING = [
 OVER_TIME = [
     "integral(x)", "twa(x)", "integral(a)", "ups=integral(flag)", "mean=twa(a) where flag", "share=twa(u = 'a') / 2",
     "slope(x)", "locf(sum(a) where flag)", "new=coalesce(locf(max(x) where a % 7 = 0), 0)", "locf(last(u))",
-    "rows=locf(collect(id) where flag)", "held=locf(twa(x))", "diff=integral(x - lag(x))", "back=locf(min(lag(a, 2)))",
+    "rows=locf(collect(id) where flag)", "held=locf(twa(x) where flag)", "long=locf(integral(x))",
+    "diff=integral(x - lag(x))", "back=locf(min(lag(a, 2)))",
 ]  # fmt: skip
 """Aggregates of clock and values, all but one of which depend on what their key had before."""
 

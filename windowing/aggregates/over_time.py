@@ -130,6 +130,7 @@ def _over_pieces(inputs: Inputs, spans: Spans, unit: int) -> pa.Array:
 
 
 def _runs(turns: Ints) -> list[tuple[int, int]]:
+    """Return the bounds of runs of equal numbers."""
     edges = [0, *(np.flatnonzero(np.diff(turns)) + 1).tolist(), len(turns)]
     return list(pairwise(edges)) if len(turns) else []
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ..aggregates.inputs import Spans, plain
 from ..aggregates.over_time import ticks_of
-from ..aggregates.table import Bound, Results
+from ..aggregates.table import Results
 from ..clock.interval_grid import clock_values, now
 from ..clock.tick_grid import ticks_array
 from ..columns.arrays import Ints, Mask, combined, take_or_null
@@ -54,21 +54,19 @@ def values_over_time(
     lives = _lives(sequences, signals)
     of_pane = _life_of(emitted, lives)
     known, ends = _rows_with_a_say(plan, context, every, len(sequences)), _ends(sequences, every)
-    before = {bound.text: _before(bound, context, lives, plan) for bound in bounds}
+    before = {name: _before(name, dtype, context, lives) for name, dtype in plan.lasting.items()}
     spans = None
     if any(bound.lasts for bound in bounds):
         spans = _spans(plan, sequences, context, emitted, lives, of_pane, known)
     values, after, results = dict[str, pa.Array](), dict[str, pa.Array](), Results()
     for bound in bounds:
-        earlier, own = before[bound.text], spans
+        own, name = None, bound.call.unfilled
         if spans is not None and bound.lasts:
-            own = replace(spans, before=earlier)
+            own = replace(spans, before=before[name])
+            after[name] = _last_values(own, plain(combined(sequences.rows.column(bound.columns[0]))), ends, lives)
         found = values_of_panes(plan, sequences, emitted, bound, own, results)
         if bound.call.fills:
-            found, after[bound.text] = _filled(found, emitted, of_pane, earlier, lives)
-        elif own is not None:
-            column = plain(combined(sequences.rows.column(bound.columns[0])))
-            after[bound.text] = _last_values(own, column, ends, lives)
+            found, after[bound.text] = _filled(found, emitted, of_pane, before[bound.text], lives)
         values[bound.name] = found
     nothing = np.logical_and.reduce([each.is_null().to_numpy(zero_copy_only=False) for each in after.values()])
     lasting = pa.StructArray.from_arrays([*after.values()], [*after], mask=pa.array(nothing))
@@ -114,12 +112,12 @@ def _ends(sequences: Sequences, every: Panes) -> Ints:
     return ends
 
 
-def _before(bound: Bound, context: WindowContext, lives: Lives, plan: Plan) -> pa.Array:
+def _before(name: str, dtype: pa.DataType, context: WindowContext, lives: Lives) -> pa.Array:
     """Return what each life has from earlier runs, (S,): only the first life of a key has something."""
     kept = None if context.restored is None else context.restored.key_state.lasting
     if kept is None:
-        return pa.nulls(len(lives.bounds) - 1, plan.lasting[bound.text])
-    column = kept.flatten()[kept.type.get_field_index(bound.text)].cast(plan.lasting[bound.text])
+        return pa.nulls(len(lives.bounds) - 1, dtype)
+    column = kept.flatten()[kept.type.get_field_index(name)].cast(dtype)
     picks = np.full(len(lives.bounds) - 1, -1)
     picks[lives.first] = np.arange(len(lives.first))
     return take_or_null(column, picks)

@@ -279,10 +279,14 @@ class AggregateCall:
         return (self,)
 
     @property
-    def text(self) -> str:
+    def unfilled(self) -> str:
+        """Its text without ``locf(..)``."""
         where = "" if self.where is None else f" where {self.where}"
-        own = f"{self.function}({', '.join(map(_argument_text, self.arguments))}){where}"
-        return f"locf({own})" if self.fills else own
+        return f"{self.function}({', '.join(map(_argument_text, self.arguments))}){where}"
+
+    @property
+    def text(self) -> str:
+        return f"locf({self.unfilled})" if self.fills else self.unfilled
 
     def __str__(self) -> str:
         return f"{column_text(self.name)}={self.text}"

@@ -263,18 +263,17 @@ class Plan:
 
     @property
     def over_time(self) -> tuple[Bound, ...]:
-        """The aggregates that depend on what their key had before; those that fill come last."""
-        carried = [bound for bound in self.aggregates if bound.carries]
-        return tuple(sorted(carried, key=lambda bound: bound.call.fills))
+        """The aggregates that depend on what their key had before."""
+        return tuple(bound for bound in self.aggregates if bound.carries)
 
     @property
     def lasting(self) -> Mapping[str, pa.DataType]:
-        """What a state holds of each key for ``over_time``: names and types."""
-        types = self.projection.schema
-        return {
-            bound.text: bound.type if bound.call.fills else plain_type(types.field(bound.columns[0]).type)
-            for bound in self.over_time
-        }
+        """What a state holds of each key for ``over_time``, values that hold and values that fill: names and types."""
+        types, found = self.projection.schema, dict[str, pa.DataType]()
+        for bound in self.over_time:
+            found |= {bound.call.unfilled: plain_type(types.field(bound.columns[0]).type)} if bound.lasts else {}
+            found |= {bound.text: bound.type} if bound.call.fills else {}
+        return found
 
     @property
     def emits_rows(self) -> bool:
