@@ -184,3 +184,19 @@ def test_each_gives_what_its_twin_gives(log: tuple[pa.Table, str], case: tuple[s
     for key in "ab":
         rows = [row for row in result.to_pylist() if row["k"] == key]
         assert [row["f"] for row in rows] == locf([row["m"] for row in rows])
+
+
+@examples(400)
+@given(logs(), st.sampled_from(["sliding, count(3)", "sliding, count(4), count(2)", "retain 3", "retain all"]))
+def test_lines_through_windows_that_overlap(log: tuple[pa.Table, str], window: str) -> None:
+    table, _ = log
+    if pa.types.is_boolean(table.schema.field("x").type):
+        return
+    options: dict[str, Any] = {"partial": True} if window.startswith("sliding") else {}
+    key = [] if window == "retain all" else ["k"]
+    calls = ["s=slope(x)", "ids=collect(id)"]
+    result = wincli.aggregate(table, window, key=key, order_by="t", aggregates=calls, plain=True, **options)
+    times, values = exact(table["t"]), table["x"].to_pylist()
+    for row in result.to_pylist():
+        events = [(times[i], values[i]) for i in row["ids"] or []]
+        assert alike(row["s"], slope(events)), (row, events)
