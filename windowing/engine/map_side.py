@@ -302,7 +302,7 @@ class Course:
         """Return what is believed after the chunk; None where its rows must be looked at one by one."""
         if not self.rows:
             return belief
-        if not self.is_plain or belief.latest is None or 0 <= farthest < self.first - belief.latest:
+        if not self.is_plain or belief.latest is None or (farthest >= 0 and self.first > belief.latest + farthest):
             return None
         return belief.passed(self.highest, self.rows)
 

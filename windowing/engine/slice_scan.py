@@ -109,9 +109,8 @@ def run_global_pass(
         found = executor.map("watermark", partial(chunk_reading, work), chunks)
         readings = [*accumulate([work.before.watermark, *(reading for reading, _ in found)], after)]
         with_watermarks = [replace(chunk, announced=reading) for chunk, reading in zip(chunks, readings, strict=False)]
-        return replace(
-            work, reached=Reached(readings[-1], latest=merge_latest(each for _, each in found))
-        ), with_watermarks
+        reached = Reached(readings[-1], latest=merge_latest(each for _, each in found))
+        return replace(work, reached=reached), with_watermarks
     return work, chunks
 
 
