@@ -210,7 +210,8 @@ def _apart(kind: pa.DataType, apart: ClockValue | None) -> str:
     if apart is None or not apart > 0:
         return ""
     scale = scale_of(kind).per_second or 1
-    return distance(float(apart / scale)) if pa.types.is_temporal(kind) else f"{apart / scale:,.6g}"
+    far = float(apart / scale)
+    return distance(far) if pa.types.is_temporal(kind) else f"{far:,.0f}" if far.is_integer() else f"{far:,.6g}"
 
 
 def _has(job: Job, source: FileSource, name: str) -> bool:

@@ -347,6 +347,14 @@ def test_few_late_rows_get_a_note_where_what_they_came_behind_is_far_from_all_ot
     assert (noted in ran.err) == ("came late" in ran.err) == is_noted
 
 
+@pytest.mark.parametrize(("far", "apart"), [(2_000, "1,995"), (2_000.5, "1,995.5")])
+def test_how_far_a_number_is_ahead_is_a_number(far: float, apart: str, tmp_path: Path) -> None:
+    write(tmp_path, log__csv="".join(f"{n}\n" for n in ("t", *range(6), far, 0, 1)))
+    window = ("-w", "timeInterval, intervalDuration(2)", "--event-time", "t")
+    noted = f"2 of 9 rows came late, behind t {far} at log.csv:8, {apart} after any other; "
+    assert noted in done(tmp_path, "run", *window, "log.csv", "out").err
+
+
 # The same row, where it is known how far ahead rows may be
 
 
