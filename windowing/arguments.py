@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from .aggregates.inputs import plain, plain_type
 from .columns.arrays import scale_of
-from .enrichment.window_table import WindowsInput, window_table
+from .enrichment.window_table import GivenTable, window_table
 from .errors import ConfigError, SpecError
 from .expressions.syntax import parse_expression
 from .language.distinct import parse_distinct
@@ -226,7 +226,7 @@ def plan_of_call(schema: pa.Schema, given: Mapping[str, Any], rows: pa.Table | N
         order = as_names(order, "order_by")
     stream, look = stream_of_columns(schema), no_look if rows is None else look_at(rows)
     tables = {parse_windows(text, False): as_table(each) for text, each in (given.get("windows") or {}).items()}
-    opened = [WindowsInput(request, each.schema) for request, each in tables.items()]
+    opened = [GivenTable(request, each.schema) for request, each in tables.items()]
     key = as_names(given.get("key", ()), "key")
     plan = make_plan(spec, schema, key, order, calls, options, stream, look=look, tables=opened)
     for request, each in tables.items():

@@ -17,7 +17,7 @@ from ...readers.source import FileSource
 from ...windowing.columns.arrays import is_condition
 from ...windowing.engine.task import FILES, NONE, STREAM
 from ...windowing.enrichment.step import enrichments_of, without_enrichments
-from ...windowing.enrichment.window_table import WindowsInput
+from ...windowing.enrichment.window_table import GivenTable
 from ...windowing.errors import ClockError, ConfigError, SpecError, did_you_mean
 from ...windowing.planning.plan import Plan, make_plan, stream_of
 from ...windowing.planning.result_schema import MARK
@@ -87,7 +87,7 @@ class _Input:
     read: FileSource | None = None
     declared: SchemaTypes = ()
     of_folders: frozenset[str] = frozenset()
-    tables: tuple[WindowsInput, ...] = ()
+    tables: tuple[GivenTable, ...] = ()
 
     def explain(self, column: str) -> str | None:
         """Return the reason for the type of a column; None where there is none to give."""
@@ -128,7 +128,7 @@ def plan_stages(job: Job, source: FileSource) -> tuple[StagePlan, ...]:
     where the next stage could not read a column of its result.
     """
     read = without_enrichments(source)  # no table has been read yet
-    tables = tuple(WindowsInput(request, table.schema, own_columns(table)) for request, table in source.windows)
+    tables = tuple(GivenTable(request, table.schema, own_columns(table)) for request, table in source.windows)
     stage_input = _Input(
         source.schema, source.stream, read, read_options(job).schema, frozenset(read.constants), tables
     )

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from wincli.windowing.enrichment.window_table import WindowsInput, window_table
+from wincli.windowing.enrichment.window_table import GivenTable, window_table
 from wincli.windowing.language.enrichment import parse_windows
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
@@ -200,7 +200,7 @@ def plan_of_case(
     """The plan of a case. ``options``: those of a window, as values, and its ``windows``."""
     tables = {parse_windows(text, False): table for text, table in options.get("windows", {}).items()}
     own = Options(**{name: value for name, value in options.items() if name != "windows"})
-    opened = [WindowsInput(request, table.schema) for request, table in tables.items()]
+    opened = [GivenTable(request, table.schema) for request, table in tables.items()]
     plan = make_plan(parse_window(window), schema, key, order_by, calls, own, tables=opened)
     if plan.windows is None:
         return plan

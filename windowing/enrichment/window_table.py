@@ -165,7 +165,7 @@ def window_table(
     return _in_force(bound, rows, np.ones(rows.num_rows, np.bool_), rows.slice(0, 0))
 
 
-class WindowsInput(NamedTuple):
+class GivenTable(NamedTuple):
     """A table of windows that is open, and not read yet.
 
     ``schema``: its columns. ``own``: those that it has as a stream of wincli.

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..aggregates.inputs import plain_type
 from ..aggregates.table import Bound, bind, columns_of, reads_rows
-from ..enrichment.window_table import WindowsInput, WindowTable, bind_windows, no_windows
+from ..enrichment.window_table import GivenTable, WindowTable, bind_windows, no_windows
 from ..errors import ConfigError, Span, naming_option
 from ..expressions.binding import bind as bind_expression
 from ..expressions.binding import bind_condition
@@ -339,7 +339,7 @@ def make_plan(
     explain: Explain = lambda _: None,
     look: Look = no_look,
     of_folders: Collection[str] = (),
-    tables: Sequence[WindowsInput] = (),
+    tables: Sequence[GivenTable] = (),
 ) -> Plan:
     """Bind a window to the columns of ``schema``.
 
@@ -416,7 +416,7 @@ def panes_only(plan: Plan) -> Plan:
     return replace(kept_rows, options=options, schema=pa.schema(head))
 
 
-def _windows(spec: TableWindows, plan: Plan, tables: Sequence[WindowsInput]) -> WindowTable:
+def _windows(spec: TableWindows, plan: Plan, tables: Sequence[GivenTable]) -> WindowTable:
     """Return the windows of a plan, which are not read yet. Raises `ConfigError` where there is no such table."""
     found = next((each for each in tables if each.request.name == spec.name), None)
     if found is None:

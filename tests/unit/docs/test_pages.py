@@ -27,7 +27,7 @@ from wincli.readers.options import TYPE_NAMES
 from wincli.readers.values import time_formats
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.clock import watermark
-from wincli.windowing.enrichment.window_table import WindowsInput
+from wincli.windowing.enrichment.window_table import GivenTable
 from wincli.windowing.language import clock_policies, parser, tokens
 from wincli.windowing.language.enrichment import parse_windows
 from wincli.windowing.language.parser import parse_window
@@ -67,7 +67,7 @@ def test_word(row: list[str]) -> None:
     assert meaning, "says nothing"
     schema = pa.schema({"ts": pa.timestamp("us"), "user": pa.string(), "last": pa.bool_()})
     shifts = pa.schema({"start": pa.timestamp("us"), "end": pa.timestamp("us")})
-    tables = [WindowsInput(parse_windows("shifts from start to end", has_path=False), shifts)]
+    tables = [GivenTable(parse_windows("shifts from start to end", has_path=False), shifts)]
     plan.make_plan(parse_window(example), schema, ["user"], tables=tables)
 
 
