@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -33,6 +34,7 @@ from wincli.windowing.language.spec import TimeInterval
 from wincli.windowing.planning.plan import Plan, make_plan
 from wincli.windowing.planning.validation import look_at
 from wincli.windowing.scan.rows_ahead import latest_rows, merge_latest
+from wincli.writers.state.tables import read_state, write_state
 
 KINDS = [pa.int32(), pa.uint64(), *FLOATS, *DECIMALS, pa.date32(), *TIMESTAMPS]
 WINDOWS = ["gap(t, 2)", "time(4)", "count(3)", "delta(t, 5)", "sliding, time(4), time(3)", "within 3"]
@@ -250,3 +252,15 @@ def test_streams_hold_back_rows_until_enough_have_come_or_reject_them_at_the_end
     assert [row["ids"] for row in streamed if row["ids"]] == [[*range(12)], [*range(110, 130)]]
     told = [(row["_rejected"]["reason"], row["_rejected"]["row"]["t"]) for row in streamed if row["_rejected"]]
     assert told == [("ahead", 10_000), ("ahead", 10_001)]
+
+
+def test_votes_go_through_a_folder_of_states_and_back(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"window": EVENTS, "event_time": "t", "max_ahead": 5}
+    log = pa.table({"t": [*range(14), 900, 901, *range(14, 20), 902]})
+    _, state = wincli.aggregate(log.slice(0, 16), state="new", **given)
+    write_state(state, str(tmp_path / "st"))
+    again = read_state(str(tmp_path / "st"))
+    assert again["_registers"][0]["belief"].as_py() == {"latest": 0, "votes": 6, "least": 10}
+    both = [wincli.aggregate(log.slice(16), state=each, at_end="flush", **given)[0] for each in (state, again)]
+    one, other = (table.drop_columns(["_pos"]) for table in both)
+    assert same(one, other), difference(one, other)
