@@ -1,7 +1,7 @@
 """Skewness, kurtosis, deviations, ranks and quantiles as DuckDB, pandas and Polars have them.
 
-``tests/cases/statistics.json`` holds what they publish, or gave when run: the values, the rows of a window (null: one over all values),
-and the answers of full windows. DuckDB and Polars are asked as well.
+``tests/cases/statistics.json`` holds what they publish, or gave when run: the values, the rows of a window (null: one
+over all values), and the answers of full windows. DuckDB and Polars are asked as well.
 """
 
 from __future__ import annotations
