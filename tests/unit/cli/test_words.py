@@ -22,11 +22,6 @@ from support.places import CASES
 from support.processes import manifest, table
 
 ALL = json.loads((CASES / "words.json").read_text(encoding="utf-8"))
-NOT_YET = (
-    "slope(",
-)  # fmt: skip
-"""What the language does not have yet."""
-CASES_OF_NOW = [case for case in ALL if not any(word in " ".join(case["args"]) for word in NOT_YET)]
 
 
 def put(folder: Path, names: list[str], rows: list[list[Any]]) -> None:
@@ -55,7 +50,7 @@ def answered(case: dict[str, Any], out: Path) -> list[list[Any]]:
     return [[row[name] for name in case["select"]] for row in found]
 
 
-@pytest.mark.parametrize("case", CASES_OF_NOW, ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case["id"])
 def test_the_answer_of_the_source_or_the_one_that_differs_for_its_reason(case: dict[str, Any], tmp_path: Path) -> None:
     args, found, rejects = [*case["args"], "--at-end", "flush"], [], dict[str, int]()
     nights = case.get("nights", [case["rows"]])
