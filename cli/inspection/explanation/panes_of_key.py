@@ -25,6 +25,7 @@ from ....windowing.errors import ConfigError, InputError, did_you_mean
 from ....windowing.expressions.pruning import bounds_of
 from ....windowing.kinds.context import Signals
 from ....windowing.kinds.facts import KeyPane, KeyPanes
+from ....windowing.kinds.table import with_table_keys
 from ....windowing.kinds.tumbling.clock_policies import ClockPolicy
 from ....windowing.kinds.tumbling.kind import TumblingKind
 from ....windowing.language.clock_policies import Time
@@ -142,7 +143,10 @@ def read_key(plan: Plan, source: Source, marks: str, key: Mapping[str, pa.Scalar
     ordered = with_lag_columns(plan, sequences)
     rejected.update(ordered.rejects.by_reason)
     clock = max((each.clock for each in mapped if each.clock is not None), default=None)
-    return KeyRows(ordered.sequences, signals, clock, rejected, ordered.duplicates or 0)
+    found = ordered.sequences
+    if plan.windows is not None:  # a key of the table may have no rows
+        found = with_table_keys(plan.windows, found, lambda keys: keys.filter(pa.array(is_of_key(keys, key))))
+    return KeyRows(found, signals, clock, rejected, ordered.duplicates or 0)
 
 
 def only_panes(plan: Plan) -> Plan:

@@ -213,21 +213,28 @@ EVERY = [pytest.param(case, 30, marks=MANY) for case in (*WINDOWS, *MORE)]
 
 
 @pytest.mark.parametrize(("case", "count"), [*FEW, *EVERY], ids=str)
-def test_rows_of_each_window_of_each_kind_are_those_that_the_run_put_in_it(case: WindowCase, count: int) -> None:
+def test_rows_of_each_window_of_each_kind_are_those_that_the_run_put_in_it(
+    case: WindowCase, count: int, tmp_path: Path
+) -> None:
     @settings(max_examples=count)
     @given(log=logs(), has_key=st.booleans())
     def check(log: Log, has_key: bool) -> None:
-        check_against_run(case, log, has_key)
+        check_against_run(case, log, has_key, tmp_path)
 
     check()
 
 
-def check_against_run(case: WindowCase, log: Log, has_key: bool) -> None:
+def check_against_run(case: WindowCase, log: Log, has_key: bool, tmp_path: Path) -> None:
     spec, order, options = case
     is_keyed = "partitioned" in spec or (has_key and options.get("empty") != "mark")
     words = ["--window", spec, "--order-by", order if isinstance(order, str) else ",".join(order)]
     words += ["--key", "k"] if is_keyed else []
-    words += [word for name, value in options.items() for word in flags(name, value)]
+    words += [word for name, value in options.items() if name != "windows" for word in flags(name, value)]
+    if "windows" in options:
+        ((text, table),) = options["windows"].items()
+        path = tmp_path / "windows.parquet"
+        pq.write_table(table, path)
+        words += ["--windows", text.replace("w ", f"w={path} ", 1)]
     with result_of(log, *words, "--agg", "ids=collect(id)") as result:
         for row in pa.concat_tables(result.rows.tables()).to_pylist():
             if row["window"] is None:
