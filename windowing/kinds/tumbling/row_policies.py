@@ -33,8 +33,8 @@ from ...language.spec import Changing, Count, Delta, From, Gap, Punct, Reaches, 
 from ...rows.sequence import Sequences, measures_and_amount
 from ..facts import Amount, Fact, KeyPane, amount_text, apart_of, exact_text
 from ..needs import Explain, Needs, check_condition, check_measured
+from ..rules.compiler import is_previous_number
 from ..rules.gather import Gathered, tell_gap
-from ..rules.programs import is_previous_number
 from .policy import Told, TumblingPolicy
 from .window_policies import FromByWindow, PunctByWindow, SplitByWindow
 

@@ -7,6 +7,7 @@ and `reaches` say: these take their road, where no row of these has a null, a Na
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
@@ -15,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...columns.arrays import combined, measures, scale_of, truth
+from ...columns.arrays import Ints, combined, measures, scale_of, truth
+from ...expressions.nodes import canonical
 from ...expressions.syntax import Expression
 from ...language import programs as terms
 from ...language.operands import Operand, operand_column, operand_text
@@ -24,12 +26,14 @@ from ...language.spec import From, Punct, Split
 from ...rows.sequence import Sequences, take_rows
 from ..facts import KeyPane
 from ..needs import Explain, Needs, check_condition
+from ..rules.compiler import Compiler, typed_column
 from ..rules.gather import Gathered, tell_gap
-from ..rules.programs import Compiler, Programs, typed_column
+from ..rules.programs import Programs
 from ..rules.walk import walk
 from .policy import Told, TumblingPolicy
 
 _FARTHEST = 2**63 - 1
+_MOST_WINDOWS = 10_000  # before one, of which a smoothed value is told
 _MOST = Fraction(np.finfo(np.float64).max)
 
 
@@ -155,15 +159,13 @@ class _ByWindow(TumblingPolicy):
     def explain(self, pane: KeyPane, row: int) -> Told:
         """Say what the condition saw when it was asked of a row."""
         numbers: dict[str, str] = {}
-        for term in terms.terms(self._term):
-            name, text = str(operand_text(term.operand)) if isinstance(term, terms.Value) else "", None
-            if name and isinstance(term, terms.Value) and not _is_constant(term.operand):
-                text = pane.text(operand_column(term.operand), row)
-            elif isinstance(term, terms.Aggregate) and term not in _of_window_before(self._term):
-                name = f"{term.function}({'' if term.argument is None else operand_text(term.argument)})"
-                text = _aggregated(pane, term)
-            if text is not None:
-                numbers[name] = text
+        for term in _seen(self._term):
+            if isinstance(term, terms.Value) and not _is_constant(term.operand):
+                numbers[operand_text(term.operand)] = pane.text(operand_column(term.operand), row)
+            elif isinstance(term, terms.Aggregate):
+                numbers[_name(term)] = _text(pane, _aggregated(pane, pane.rows, term))
+            elif isinstance(term, terms.Previous) and (text := _of_windows_before(pane, term)) is not None:
+                numbers[_name(term)] = text
         saw = ", ".join(f"{name} is {text}" for name, text in numbers.items())
         which = "which opens the next window" if not self.ends_with else "its last row"
         of = "" if not saw else f"; {saw}"
@@ -191,35 +193,62 @@ def _is_constant(operand: Operand) -> bool:
     return not isinstance(operand, str) and not operand.columns
 
 
-def _of_window_before(term: Term) -> list[Term]:
-    return [each.of for each in terms.terms(term) if isinstance(each, terms.Previous)]
+def _seen(term: Term) -> Iterator[Term]:
+    """Yield what a condition sees: values of the row, and aggregates of a window."""
+    if isinstance(term, terms.Operation):
+        for each in term.operands:
+            yield from _seen(each)
+    else:
+        yield term
 
 
-def _aggregated(pane: KeyPane, term: terms.Aggregate) -> str:
-    """Return an aggregate of the rows of a window as text."""
+def _name(term: terms.Aggregate | terms.Previous) -> str:
+    return canonical(term.node)
+
+
+def _of_windows_before(pane: KeyPane, term: terms.Previous) -> str | None:
+    """Return an aggregate of the window before, or its smoothed value, as text; None: there is none, or too many."""
+    at = pane.at
+    if not 0 < at <= _MOST_WINDOWS or pane.panes.number[0] != 0:
+        return None
+    if term.share is None:
+        found = _aggregated(pane, pane.rows_of(at - 1), term.of)
+        if found is None:
+            return None
+        return _text(pane, pc.abs(found) if term.is_absolute else found)
+    assert isinstance(term.default, terms.Literal)
+    default = smoothed = float(term.default.value)
+    for before in range(at):
+        one = _aggregated(pane, pane.rows_of(before), term.of)
+        value = default if one is None else float(one.as_py())
+        smoothed = (
+            term.share * (abs(value) if term.is_absolute and one is not None else value) + (1.0 - term.share) * smoothed
+        )
+    return _text(pane, pa.scalar(smoothed))
+
+
+def _text(pane: KeyPane, value: pa.Scalar | None) -> str:
+    return "-" if value is None else str(pane.texts(pa.repeat(value, 1))[0])
+
+
+def _aggregated(pane: KeyPane, rows: Ints, term: terms.Aggregate) -> pa.Scalar | None:
+    """Return an aggregate of the rows of a window; None: it is null."""
     if term.argument is None:
-        return str(len(pane.rows))
-    column = pane.column(operand_column(term.argument)).take(pa.array(pane.rows)).drop_null()
+        return pa.scalar(len(rows))
+    column = pane.column(operand_column(term.argument)).take(pa.array(rows)).drop_null()
     if term.function == "count":
-        return str(len(column))
+        return pa.scalar(len(column))
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     if pa.types.is_floating(column.type) and term.function in {"min", "max", "range"}:
         column = column.filter(pc.invert(pc.is_nan(column)))
     if not len(column):
-        return "-"
-    match term.function:
-        case "first" | "last":
-            found = column[0 if term.function == "first" else len(column) - 1]
-        case "range":
-            found = pc.subtract(pc.max(column), pc.min(column))
-        case "min" | "max":
-            found = (
-                pc.min_max(column)[term.function]
-                if not pa.types.is_boolean(column.type)
-                else pc.min_max(column.cast(pa.uint8()))[term.function].cast(pa.bool_())
-            )
-        case _:
-            found = {"sum": pc.sum, "mean": pc.mean}[term.function](column)
-    return str(pane.texts(pa.repeat(found, 1))[0])
+        return None
+    if term.function in {"first", "last"}:
+        return column[0 if term.function == "first" else len(column) - 1]
+    if term.function == "range":
+        return pc.subtract(pc.max(column), pc.min(column))
+    return {"sum": pc.sum, "mean": pc.mean, "min": pc.min, "max": pc.max}[term.function](column)
 
 
 class SplitByWindow(_ByWindow):
