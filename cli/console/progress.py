@@ -47,6 +47,7 @@ _WORDS: Mapping[str, str] = {
     "cores": "asking the cluster for its cores",
     "count": "scanning long keys",
     "follow": "scanning long keys",
+    "latest rows": "looking for rows ahead of their time",
     "late rows": "looking for late rows",
     "ordered pass": "following the watermark",
     "read types": "finding the types of text columns",

@@ -287,7 +287,7 @@ def check_units(spec: WindowSpec, schema: pa.Schema, clock: str | None, options:
             continue
         epoch = look(column)
         # how far ahead a row may be says no unit of windows: seconds, unless values look like another unit
-        is_strict = pa.types.is_integer(dtype) and seconds is not options.max_ahead
+        is_strict = pa.types.is_integer(dtype) and (seconds is None or seconds is not options.max_ahead)
         if is_strict or (epoch is not None and epoch.unit not in (None, "s")):
             raise _error(written, seconds, column, dtype, epoch)
 
