@@ -23,10 +23,10 @@ KEYS: Mapping[str, str] = {
     "versions": "of packages, and of wincli itself, which a checkout may raise",
     "checksum of the document": "it covers the ids and times of the document",
 }
-GONE = {"unsafe_commit"}
-"""Keys of jobs that one of the two checkouts does not have any more: they are left out on both sides."""
+NEW = {"distinct", "ends", "max_ahead", "windows"}
+"""Keys of jobs that only one of the two checkouts has: they are left out on both sides where nothing is asked."""
 TEXTS: tuple[tuple[str, str, str], ...] = (
-    (r'"unsafe_commit": false,\s*', "", "the same key in text"),
+    (r'"(distinct|ends|max_ahead)": ?null,\s*|"windows": ?\[\],\s*', "", "keys of jobs that only one checkout has"),
     (r'(\["wincli","|pypi\.org/project/wincli/)\d+\.\d+\.\d+', r"\1<version>", "of a checkout"),
     (r'(wincli_info\{[^}]*version=")[\d.]+', r"\1<version>", "the same in metrics"),
     (r'dapterVersion": "[\d.]+", "version": "[\d.]+"', 'dapterVersion": <version>', "the same in lineage"),
@@ -116,7 +116,11 @@ class Masks:
     def document(self, told: Any) -> Any:
         """Mask a JSON document; ids first, so that texts around them know them."""
         if isinstance(told, dict):
-            return {self.text(name): self._value(name, value) for name, value in told.items() if name not in GONE}
+            return {
+                self.text(name): self._value(name, value)
+                for name, value in told.items()
+                if not (name in NEW and value in (None, []))
+            }
         if isinstance(told, list):
             return [self.document(each) for each in told]
         if type(told) is int and (shown := self.text(str(told))) != str(told):
