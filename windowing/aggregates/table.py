@@ -61,7 +61,7 @@ class Aggregate:
     ``is_long``: whether the values of many panes at once may take much memory, so that few are computed at a time.
     ``needs``: the package that it needs, an extra; empty: none.
     ``clock``: whether it also takes the clock of each row, as its last column.
-    ``lasts``: whether a value of a key holds until its next one, so that it takes `Inputs.spans`.
+    ``holds_on``: whether a value of a key holds until its next one, so that it takes `Inputs.spans`.
     ``reads``: the columns that it reads beside its arguments.
     """
 
@@ -74,7 +74,7 @@ class Aggregate:
     is_long: bool = False
     needs: str = ""
     clock: bool = False
-    lasts: bool = False
+    holds_on: bool = False
     reads: tuple[str, ...] = ()
 
     @property
@@ -212,9 +212,9 @@ _ROWS = (
     Aggregate("product", {"x": _NUMBER}, _product_type, "product; exact for integers",
               arithmetic.products),
     Aggregate("integral", {"x": _COUNTABLE}, _FLOAT64, "x times seconds, each value holding until the next",
-              over_time.integrals, lasts=True),
+              over_time.integrals, holds_on=True),
     Aggregate("twa", {"x": _COUNTABLE}, _FLOAT64, "mean of x weighted by how long each value holds",
-              over_time.time_weighted_means, lasts=True),
+              over_time.time_weighted_means, holds_on=True),
     Aggregate("slope", {"x": _NUMBER}, _FLOAT64, "least squares of x over the clock, per second",
               over_time.slopes, clock=True),
     Aggregate("locf", {"AGG": _FILLABLE}, _own, "an aggregate, or its value of the last window that had one",
@@ -294,14 +294,14 @@ class Bound:
         return self.is_user_function or TABLE[self.call.function].is_long
 
     @property
-    def lasts(self) -> bool:
+    def holds_on(self) -> bool:
         """As of its aggregate."""
-        return not self.is_user_function and TABLE[self.call.function].lasts
+        return not self.is_user_function and TABLE[self.call.function].holds_on
 
     @property
     def carries(self) -> bool:
         """Whether something goes on from each window of a key to the next: a value that holds, or that fills."""
-        return self.lasts or self.call.fills
+        return self.holds_on or self.call.fills
 
 
 def columns_of(call: AggregateCall) -> tuple[str, ...]:
@@ -341,7 +341,7 @@ def bind(call: AggregateCall, schema: pa.Schema, clock: str | None = None) -> Bo
         raise ConfigError(f"{text}: the package {aggregate.needs} is not installed", install_extra("sketch"))
     given = aggregate.types_of([types[a.name] for a in call.arguments if isinstance(a, Column)])
     columns = (*columns_of(call), *aggregate.reads)
-    if aggregate.clock or aggregate.lasts:
+    if aggregate.clock or aggregate.holds_on:
         if clock is None:
             raise ConfigError(f"{call.function} needs a clock", "say --order-by, with a column of times or numbers")
         if not is_measurable(plain_type(schema.field(clock).type)):
@@ -464,7 +464,7 @@ def warm(bounds: Sequence[Bound], schema: pa.Schema, overlapping: bool = True) -
     names = sorted({name for bound in bounds for name in bound.columns})
     rows = pa.RecordBatch.from_arrays([pa.nulls(2, schema.field(name).type) for name in names], names=names)
     for bound, form in product(bounds, _FORMS if overlapping else _FORMS[:1]):
-        if not (bound.is_user_function or bound.lasts):
+        if not (bound.is_user_function or bound.holds_on):
             compute(bound, rows, form, _RANKS)
 
 
@@ -483,7 +483,7 @@ def _inputs(bound: Bound, rows: pa.RecordBatch, membership: Membership, rank: In
         columns += [] if bound.clock is None else [plain(rows.column(bound.clock))]
     return Inputs(
         columns=tuple(
-            (column if membership.row is None or bound.lasts else column.take(pa.array(membership.row)))
+            (column if membership.row is None or bound.holds_on else column.take(pa.array(membership.row)))
             for column in columns
         ),
         names=names,

@@ -206,7 +206,7 @@ def values_of_panes(
 ) -> pa.Array:
     """Return one aggregate of all panes, without groups. ``spans``, ``found``: as `compute` takes them."""
     contents, pane, name_of = as_simplest(panes.membership), np.arange(len(panes)), _names(sequences, panes)
-    if bound.lasts or not bound.is_long:
+    if bound.holds_on or not bound.is_long:
         rank = _rank(plan, sequences, contents)
         return _aggregate(plan, bound, sequences.rows, contents, pane, name_of, rank, found, spans)
     parts = [

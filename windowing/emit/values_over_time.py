@@ -44,7 +44,7 @@ class Lives:
 def values_over_time(
     plan: Plan, sequences: Sequences, signals: Signals, context: WindowContext, every: Panes, emitted: Panes
 ) -> tuple[Panes, pa.Array | None]:
-    """Return panes with their values over time, and those that go on behind the rows, as `KeyState.lasting`.
+    """Return panes with their values over time, and those that go on behind the rows, as `KeyState.ongoing`.
 
     ``every``: all panes. ``emitted``: those of them that come out. None goes on where there is no such aggregate.
     """
@@ -54,14 +54,14 @@ def values_over_time(
     lives = _lives(sequences, signals)
     of_pane = _life_of(emitted, lives)
     known, ends = _rows_with_a_say(plan, context, every, len(sequences)), _ends(sequences, every)
-    before = {name: _before(name, dtype, context, lives) for name, dtype in plan.lasting.items()}
+    before = {name: _before(name, dtype, context, lives) for name, dtype in plan.ongoing.items()}
     spans = None
-    if any(bound.lasts for bound in bounds):
+    if any(bound.holds_on for bound in bounds):
         spans = _spans(plan, sequences, context, emitted, lives, of_pane, known)
     values, after, results = dict[str, pa.Array](), dict[str, pa.Array](), Results()
     for bound in bounds:
         own, name = None, bound.call.unfilled
-        if spans is not None and bound.lasts:
+        if spans is not None and bound.holds_on:
             own = replace(spans, before=before[name])
             after[name] = _last_values(own, plain(combined(sequences.rows.column(bound.columns[0]))), ends, lives)
         found = values_of_panes(plan, sequences, emitted, bound, own, results)
@@ -69,8 +69,8 @@ def values_over_time(
             found, after[bound.text] = _filled(found, emitted, of_pane, before[bound.text], lives)
         values[bound.name] = found
     nothing = np.logical_and.reduce([each.is_null().to_numpy(zero_copy_only=False) for each in after.values()])
-    lasting = pa.StructArray.from_arrays([*after.values()], [*after], mask=pa.array(nothing))
-    return replace(emitted, values=pa.table(values)), lasting
+    ongoing = pa.StructArray.from_arrays([*after.values()], [*after], mask=pa.array(nothing))
+    return replace(emitted, values=pa.table(values)), ongoing
 
 
 def _lives(sequences: Sequences, signals: Signals) -> Lives:
@@ -114,7 +114,7 @@ def _ends(sequences: Sequences, every: Panes) -> Ints:
 
 def _before(name: str, dtype: pa.DataType, context: WindowContext, lives: Lives) -> pa.Array:
     """Return what each life has from earlier runs, (S,): only the first life of a key has something."""
-    kept = None if context.restored is None else context.restored.key_state.lasting
+    kept = None if context.restored is None else context.restored.key_state.ongoing
     if kept is None:
         return pa.nulls(len(lives.bounds) - 1, dtype)
     column = kept.flatten()[kept.type.get_field_index(name)].cast(dtype)

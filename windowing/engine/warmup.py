@@ -89,12 +89,12 @@ def _signals(plan: Plan, rows: Sequences) -> Signals:
 
 def _without_aggregates(plan: Plan) -> Plan:
     """Return a plan without aggregates, but for those that a scan computes over all its panes."""
-    lasting = tuple(bound for bound in plan.aggregates if bound.lasts)
-    names = {bound.name for bound in plan.aggregates if bound not in lasting}
+    ongoing = tuple(bound for bound in plan.aggregates if bound.holds_on)
+    names = {bound.name for bound in plan.aggregates if bound not in ongoing}
     names |= {computed.name for computed in plan.results}
     schema = pa.schema([field for field in plan.schema if field.name not in names])
     # what is not computed has no condition
-    return replace(plan, aggregates=lasting, results=(), having=None, schema=schema, of_panes=())
+    return replace(plan, aggregates=ongoing, results=(), having=None, schema=schema, of_panes=())
 
 
 def _three_values(dtype: pa.DataType) -> pa.Array:

@@ -18,7 +18,7 @@ from ..language.spec import HIDDEN
 from ..language.tokens import listed
 from ..operator import check_saves, load
 from ..rows.projection import VIRTUAL
-from ..state.state_tables import BASELINE, LASTING, NEWEST
+from ..state.state_tables import BASELINE, NEWEST, ONGOING
 from ..state.state_types import StateTypes
 from ..state.window_state import baseline_type
 from ..support.column_types import common_type, how_to_keep, type_of_text
@@ -54,7 +54,7 @@ def identity_of(plan: Plan, enrichments: Sequence[str] = ()) -> dict[str, Any]:
         **({} if plan.windows is None else {"windows": plan.windows.bound.request.clauses}),
         "columns": {
             **{name: str(schema.field(name).type) for name in (*plan.columns, *late)},
-            **{name: str(dtype) for name, dtype in plan.lasting.items()},
+            **{name: str(dtype) for name, dtype in plan.ongoing.items()},
         },
         "input": {name: str(schema.field(name).type) for name in read},
         "rows": bool(plan.rows),
@@ -132,8 +132,8 @@ def state_types(plan: Plan, was: Mapping[str, Any], shown: str, places: Mapping[
         more[BASELINE] = baseline_type(plan.kind.needs.baseline, schema)
     if read := list(plan.looked_back):
         more[NEWEST] = pa.list_(pa.struct(read))
-    if plan.lasting:
-        more[LASTING] = pa.struct([*plan.lasting.items()])
+    if plan.ongoing:
+        more[ONGOING] = pa.struct([*plan.ongoing.items()])
     return StateTypes(schema, was.get("columns") or {}, shown, places or {}, more)
 
 

@@ -267,11 +267,11 @@ class Plan:
         return tuple(bound for bound in self.aggregates if bound.carries)
 
     @property
-    def lasting(self) -> Mapping[str, pa.DataType]:
+    def ongoing(self) -> Mapping[str, pa.DataType]:
         """What a state holds of each key for ``over_time``, values that hold and values that fill: names and types."""
         types, found = self.projection.schema, dict[str, pa.DataType]()
         for bound in self.over_time:
-            found |= {bound.call.unfilled: plain_type(types.field(bound.columns[0]).type)} if bound.lasts else {}
+            found |= {bound.call.unfilled: plain_type(types.field(bound.columns[0]).type)} if bound.holds_on else {}
             found |= {bound.text: bound.type} if bound.call.fills else {}
         return found
 

@@ -100,7 +100,7 @@ def scan(plan: Plan, sequences: Sequences, signals: Signals, context: WindowCont
         _emitted(plan, sequences, panes, emitted, restored),
         marks_only=_emitted_marks(plan, sequences, panes.marks_only, context),
     )
-    emitted_here, lasting = values_over_time(plan, sequences, signals, context, panes, emitted_here)
+    emitted_here, ongoing = values_over_time(plan, sequences, signals, context, panes, emitted_here)
     if options.operator:
         if context.clock is None:
             context = replace(context, clock=latest(plan, sequences.rows))
@@ -116,8 +116,8 @@ def scan(plan: Plan, sequences: Sequences, signals: Signals, context: WindowCont
         looks_back = compares_with_previous_pane(plan)
         emission = emission_of(looks_back, sequences, context, panes, emitted)
         state = snapshot(plan.kind, sequences, signals, context, panes, emission)
-        if context.hold and lasting is not None:
-            state = replace(state, key_state=replace(state.key_state, lasting=lasting))
+        if context.hold and ongoing is not None:
+            state = replace(state, key_state=replace(state.key_state, ongoing=ongoing))
     emitted_membership = panes.membership if len(emitted) == len(panes) else take(panes.membership, emitted)
     windowed, dropped, filtered, held = _row_account(
         plan, sequences, panes.membership, is_new, emitted_membership, restored, state

@@ -22,7 +22,7 @@ OPERATOR = "__operator"
 """One more column of the key table, where the window has an operator."""
 NEWEST = "__newest"
 """One more, where a column looks back at rows before."""
-LASTING = "__lasting"
+ONGOING = "__ongoing"
 """One more, where an aggregate goes on from window to window."""
 
 
@@ -37,8 +37,8 @@ def key_table(state: WindowState) -> pa.Table:
         columns, names = [*columns, key_state.operator], [*names, OPERATOR]
     if key_state.newest is not None:
         columns, names = [*columns, key_state.newest], [*names, NEWEST]
-    if key_state.lasting is not None:
-        columns, names = [*columns, key_state.lasting], [*names, LASTING]
+    if key_state.ongoing is not None:
+        columns, names = [*columns, key_state.ongoing], [*names, ONGOING]
     return _table(own, dict(zip(names, columns, strict=True)))
 
 
@@ -67,8 +67,8 @@ def read_state(
     """Return the window state that `key_table` and `row_table` describe; names as in `sequences.sequence.build`."""
     known: list[Any] = [_numpy(keys, name) for name in (ROWS, BEGIN, WINDOWS, FULL)]
     saved = combined(keys.column(OPERATOR)) if OPERATOR in keys.column_names else pa.nulls(keys.num_rows)
-    newest, lasting = (combined(keys.column(name)) if name in keys.column_names else None for name in (NEWEST, LASTING))
-    key_state = KeyState(*[*known, combined(keys.column(BASELINE)), saved, newest, lasting])
+    newest, ongoing = (combined(keys.column(name)) if name in keys.column_names else None for name in (NEWEST, ONGOING))
+    key_state = KeyState(*[*known, combined(keys.column(BASELINE)), saved, newest, ongoing])
     row_state = RowState(*(_numpy(rows, name) for name in (SHOWN, LAST)))
     distinct = keys.select(list(key)) if key else None
     counts = np.array([rows.num_rows])
@@ -133,7 +133,7 @@ class DecidingNumbers:
         numbers |= {WINDOWS: combined(keys.column(WINDOWS)).to_numpy()} if self.windows else {}
         told = keys.drop_columns([ROWS, BEGIN, WINDOWS])
         is_known = combined(told.column(FULL)).to_numpy(zero_copy_only=False).copy()
-        for name in (BASELINE, OPERATOR, NEWEST, LASTING):
+        for name in (BASELINE, OPERATOR, NEWEST, ONGOING):
             if name in told.column_names:
                 is_known |= combined(told.column(name)).is_valid().to_numpy(zero_copy_only=False)
         for name, column in numbers.items():
@@ -144,6 +144,6 @@ class DecidingNumbers:
 
 def window_numbers(keys: pa.Table) -> pa.Table:
     """Return the number of the next window of each key that had one."""
-    left_out = {ROWS, BEGIN, FULL, BASELINE, OPERATOR, NEWEST, LASTING}
+    left_out = {ROWS, BEGIN, FULL, BASELINE, OPERATOR, NEWEST, ONGOING}
     told = keys.select([name for name in keys.column_names if name not in left_out])
     return told.filter(pc.greater(told.column(WINDOWS), 0))

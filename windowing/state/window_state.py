@@ -34,7 +34,7 @@ class KeyState:
         if the window has no operator.
     ``newest``: list of struct (K,), the last rows of the key, as far as rows to come look back at them, with what these
         look at (`Plan.looked_back`); null where they look at none; None if nothing looks back.
-    ``lasting``: struct (K,), for each aggregate that goes on from window to window the value that holds, or fills, by
+    ``ongoing``: struct (K,), for each aggregate that goes on from window to window the value that holds, or fills, by
         its text; null where the key has none; None if there are no such aggregates.
     """
 
@@ -45,14 +45,14 @@ class KeyState:
     baseline: pa.Array
     operator: pa.Array
     newest: pa.Array | None = None
-    lasting: pa.Array | None = None
+    ongoing: pa.Array | None = None
 
     def take(self, picks: Ints) -> KeyState:
         """Return the state of the keys at ``picks``."""
         baseline, operator = (column.take(pa.array(picks)) for column in (self.baseline, self.operator))
-        newest, lasting = (None if a is None else a.take(pa.array(picks)) for a in (self.newest, self.lasting))
+        newest, ongoing = (None if a is None else a.take(pa.array(picks)) for a in (self.newest, self.ongoing))
         numbers = (self.rows[picks], self.begin[picks], self.windows[picks])
-        return KeyState(*numbers, self.full[picks], baseline, operator, newest, lasting)
+        return KeyState(*numbers, self.full[picks], baseline, operator, newest, ongoing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +278,7 @@ def _joined(states: Sequence[KeyState]) -> KeyState:
     # saved texts of keys that have no operator yet are of type null; keys that nothing looked back at have no last rows
     has_none = all(pa.types.is_null(one.operator.type) for one in states)
     operator = pa.concat_arrays([one.operator.cast(pa.null() if has_none else pa.string()) for one in states])
-    optional = [_joined_columns(states, [getattr(one, name) for one in states]) for name in ("newest", "lasting")]
+    optional = [_joined_columns(states, [getattr(one, name) for one in states]) for name in ("newest", "ongoing")]
     columns: list[Any] = [*numbers, pa.concat_arrays([one.baseline for one in states]), operator, *optional]
     return KeyState(*columns)
 

@@ -216,8 +216,8 @@ def _key_fields(plan: Plan) -> list[pa.Field]:
     if plan.looks_back:
         read = list(plan.looked_back) or [(NO_INPUT, pa.bool_())]
         fields.append(pa.field("newest", pa.list_(pa.struct(read))))
-    if plan.lasting:
-        fields.append(pa.field("lasting", pa.struct([*plan.lasting.items()])))
+    if plan.ongoing:
+        fields.append(pa.field("ongoing", pa.struct([*plan.ongoing.items()])))
     return fields
 
 

@@ -25,7 +25,7 @@ def calls(window: str) -> list[tuple[str, str]]:
     found = []
     goes_on = window.startswith(("count", "time("))
     for name, aggregate in TABLE.items():
-        if (aggregate.lasts and not goes_on) or name == "locf" or aggregate.reads:
+        if (aggregate.holds_on and not goes_on) or name == "locf" or aggregate.reads:
             continue
         columns = [name for name, kind in aggregate.parameters.items() if not kind.literal]
         rest = [LITERALS[name] for name, kind in aggregate.parameters.items() if kind.literal]
