@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+from references.table import Pane as TablePane
+from references.table import Window
 from references.tumbling import Key, Pane, Row, Time, stream
 
 
@@ -82,3 +84,59 @@ def lasting(
             pane = Pane(cells, number, inside, why, at, pos, start, end)
             found.append(Inside(pane, overlaps, shares, most_at_once(cut)))
     return found
+
+
+# Windows of a table (section 17): a row is in each that shares time with it, whichever side is closed.
+
+
+@dataclass(frozen=True)
+class InWindow:
+    """A pane of a window of a table, and for each of its rows the seconds inside and their share of its length."""
+
+    pane: TablePane
+    overlaps: tuple[Any, ...]
+    shares: tuple[Any, ...]
+
+
+def is_in(window: Window, start: Any, end: Any, right: bool) -> bool:
+    if window.start == window.end:
+        return False
+    if start == end:
+        return bool(window.start < start <= window.end if right else window.start <= start < window.end)
+    return bool(start < window.end and window.start < end)
+
+
+def lasting_in_table(
+    rows: Sequence[tuple[Any, Any, Any, Any]],
+    windows: Sequence[Window],
+    *,
+    right: bool,
+    empty: str,
+    flush: bool = True,
+) -> list[InWindow]:
+    """What comes out, by key, end, start and place in the table. ``rows``: key, start, end and name, by the clock.
+
+    ``empty``: as of `references.table.table_panes`.
+    """
+    clock = max((start for _, start, _, _ in rows), default=None)
+    found = []
+    for at, window in enumerate(windows):
+        is_complete = clock is not None and (clock > window.end if right else clock >= window.end)
+        for key in dict.fromkeys([*([] if window.key is None else [window.key]), *(row[0] for row in rows)]):
+            if window.key not in (None, key):
+                continue
+            spans = [(start, end, name) for own, start, end, name in rows if own == key]
+            inside = [span for span in spans if is_in(window, span[0], span[1], right)]
+            at_once = right and window.start == window.end
+            behind = [start > window.end if at_once else start >= window.end for start, _, _ in spans]
+            between = empty == "row" and any(behind) and not all(behind)
+            if not (inside and (is_complete or flush)) and not (is_complete and (empty == "keys" or between)):
+                continue
+            cut = [min(end, window.end) - max(start, window.start) for start, end, _ in inside]
+            lengths = [end - start for start, end, _ in inside]
+            shares = [part / length if length else 1 for part, length in zip(cut, lengths, strict=True)]
+            names = tuple(name for _, _, name in inside)
+            pane = TablePane(key, at, names, "table" if is_complete else "end")
+            found.append(InWindow(pane, tuple(cut), tuple(shares)))
+    of = {id(each): windows[each.pane.window] for each in found}
+    return sorted(found, key=lambda each: (each.pane.key, of[id(each)].end, of[id(each)].start, each.pane.window))

@@ -77,6 +77,9 @@ WINDOWS: list[WindowCase] = [
     ("table(w), partitioned", T, {"windows": {"w on k from s to e": NESTED}, "closed": "right"}),
     ("table(w)", T, {"windows": {"w from s to e": FOLLOWING}, "empty": "row"}),
     ("table(w), partitioned", T, {"windows": {"w on k from s to e": NESTED}, "empty": "row"}),
+    ("table(w)", T, {"windows": {"w from s to e take n": NESTED}, "ends": "till"}),
+    ("table(w), partitioned", T, {"windows": {"w on k from s to e": NESTED}, "ends": "till", "closed": "right"}),
+    ("table(w)", T, {"windows": {"w from s to e": FOLLOWING}, "ends": "till", "empty": "row"}),
     ("split(range(a) > 1 or x is distinct from last(x)), partitioned, tupleCount(4)", ARRIVAL, {}),
 ]
 MORE: list[WindowCase] = [
@@ -151,6 +154,8 @@ MORE: list[WindowCase] = [
     ("time(2.5)", T, {"ends": "till", "closed": "right"}),
     ('cron("* * * * *", "Europe/Paris")', T, {"ends": "till"}),
     ('calendar(day, tz="Europe/Paris", at=00:00)', T, {"ends": "till", "closed": "right"}),
+    ("table(w)", T, {"windows": {"w from s to e": FOLLOWING}, "ends": "till", "empty": "row", "closed": "right"}),
+    ("table(w), partitioned", T, {"windows": {"w on k from s to e": NESTED}, "ends": "till", "empty": "row"}),
 ]
 AMOUNTS: list[WindowCase] = [
     ("gap(t, 2 + a % 3)", T, {}),

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from ..aggregates.table import BEGINS, UNTIL
-from ..columns.arrays import Measures, combined, measures, scale_of
+from ..columns.arrays import Ints, Measures, combined, measures, scale_of
+from ..columns.radix_sort import ascend
 from ..errors import DataError
 from ..kinds.lasting import ends_as_clock
 from ..planning.pane_columns import OVERLAP, SHARE
@@ -28,9 +29,11 @@ def lasting_batches(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[
 
     Keys of the panes are numbered as in ``sequences``, and their causes are those of ``panes``.
     """
-    lasts = _instants(plan, sequences)
-    for first, stop in [*batches(panes.membership)] or [(0, 0)]:
-        some = panes.part(first, stop)
+    lasts, order = _instants(plan, sequences), None
+    if not ascend(panes.key, panes.number):  # nested windows of a table: the result needs others first
+        order = np.lexsort([panes.number, panes.key])
+    for first, stop in [*batches(panes.membership, order=order)] or [(0, 0)]:
+        some = panes.part(first, stop) if order is None else _picked(panes, order[first:stop])
         contents = some.membership
         assert isinstance(contents, Ranges)
         assert contents.row is not None
@@ -41,13 +44,27 @@ def lasting_batches(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[
         yield own, replace(some, membership=Ranges(contents.lo, contents.hi, contents.lo, True))
 
 
+def _picked(panes: Panes, picks: Ints) -> Panes:
+    """Return the panes at ``picks``, in this order, with their rows pane after pane."""
+    some = panes.take(np.sort(picks))
+    some = some.part(0, len(some))
+    turn = np.searchsorted(np.sort(picks), picks)
+    contents = some.membership
+    assert isinstance(contents, Ranges)
+    assert contents.row is not None
+    lo, counts = contents.lo[turn], (contents.hi - contents.lo)[turn]
+    bounds = np.append(0, np.cumsum(counts))
+    row = contents.row[np.repeat(lo - bounds[:-1], counts) + np.arange(bounds[-1])]
+    return some.in_turn(turn, Ranges(bounds[:-1], bounds[1:], bounds[:-1], True, row))
+
+
 def _instants(plan: Plan, sequences: Sequences) -> tuple[Measures, Measures]:
     """Return from when to when each row lasts, in ticks of the bounds of windows."""
     clock, ends = plan.sort[0], plan.kind.needs.ends
     assert ends is not None
     column = combined(sequences.rows.column(clock))
     until = ends_as_clock(combined(sequences.rows.column(ends)), column.type)
-    times = plan.kind.times(column.type, plan.options.origin)
+    times = plan.times(column.type)
     return measures(times.to_instants(column, clock)), measures(times.to_instants(until, ends))
 
 

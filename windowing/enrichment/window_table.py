@@ -263,6 +263,16 @@ def bounds_of(bound: BoundWindows, rows: pa.Table) -> Bounds:
     return Bounds(_behind(start[0]), _behind(end[0]), start[1])
 
 
+def spans_of(bound: BoundWindows, rows: pa.Table) -> tuple[Measures, Measures, Mask]:
+    """Return from when to when W windows last, widened to ticks of the clock, (W,), and which have no length.
+
+    A row that lasts over ``[t, u)`` shares time with a window iff ``t`` is before the one end, and ``u`` behind the
+    other, whichever side is closed.
+    """
+    start, end = (comparable(bound, rows, name) for name in (bound.request.start, bound.request.end))
+    return _ticks(bound, start)[0], _ticks(bound, end)[1], measures(start) == measures(end)
+
+
 def _ticks(bound: BoundWindows, column: pa.Array) -> tuple[Measures, Measures]:
     """Return instants in ticks of the clock, rounded down and up; of a clock of floats, as they are."""
     values, own, wanted = measures(column), scale_of(column.type).per_second, scale_of(bound.clock).per_second

@@ -20,7 +20,7 @@ from ..clock.interval_grid import clock_values
 from ..columns.arrays import Ints, Mask, Measures, combined, is_measurable, is_number, measures, scale_of
 from ..errors import ConfigError, DataError
 from ..language.clock_policies import Calendar, Time
-from ..language.spec import Lasting
+from ..language.spec import Lasting, Tumbling
 from ..language.tokens import rows as row_count
 from ..rows.marks import Marks
 from ..rows.membership import Memberships, places_among, united
@@ -47,6 +47,12 @@ _LONGEST = {"day": 25 * 3_600, "week": 7 * 86_400 + 3_600, "month": 31 * 86_400 
 def ends_as_clock(column: pa.Array, clock: pa.DataType) -> pa.Array:
     """Return the ends of rows in the type of the clock. The types go together, and no value is null or too large."""
     return column if column.type == clock else column.cast(clock)
+
+
+def spans(spec: Lasting, rows: pa.RecordBatch, clock: str) -> tuple[Measures, Measures]:
+    """Return from when to when each row lasts, measures of the clock column, both (n,)."""
+    column, ends = combined(rows.column(clock)), spec.ends
+    return clock_values(column, clock), clock_values(ends_as_clock(combined(rows.column(ends)), column.type), ends)
 
 
 def check_ends(schema: pa.Schema, clock: str, ends: str) -> None:
@@ -108,14 +114,9 @@ class LastingKind(WindowKind):
     def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
         return self.policy.times(clock, origin)
 
-    def lasting(self, rows: pa.RecordBatch, clock: str) -> tuple[Measures, Measures]:
-        """Return from when to when each row lasts, measures of the clock column, both (n,)."""
-        column, ends = combined(rows.column(clock)), self.spec.ends
-        return clock_values(column, clock), clock_values(ends_as_clock(combined(rows.column(ends)), column.type), ends)
-
     def _cells(self, sequences: Sequences, context: WindowContext) -> _Cells:
         name = sequences.order[0]
-        starts, ends = self.lasting(sequences.rows, name)
+        starts, ends = spans(self.spec, sequences.rows, name)
         # rows may last over years in which none begins, so no years are left out of a grid of dates
         every = replace(context, empty="row")
         grid = self.policy.grid(sequences.rows.schema.field(name).type, np.concatenate([starts, ends]), every)
@@ -190,42 +191,12 @@ class LastingKind(WindowKind):
         return kept
 
     def explain(self, pane: KeyPane) -> Iterator[Fact]:
-        """Yield what it holds, what brought it out, and the rows of its key that are next to its bounds."""
-        start, end, rule = pane.head_text("window_start"), pane.head_text("window_end"), pane.closed_by
-        if not len(pane.rows):
-            yield Fact("other", "no row of this key lasts into it; --empty writes such windows")
-            return
-        order, ends = pane.sequences.order[0], self.spec.ends
-        begins, lasts = self.lasting(pane.sequences.rows, order)
-        low, high = (
-            measures(combined(pane.head.column(name)).slice(pane.at, 1).cast(pane.column(order).type, safe=False))[0]
-            for name in ("window_start", "window_end")
-        )
-        before, behind = (int(np.count_nonzero(each)) for each in (begins[pane.rows] < low, lasts[pane.rows] > high))
-        counts = {"before": str(before), "behind": str(behind)}
-        text = f"it holds the rows of its key that last into the time from {start} to {end}: {row_count(before)} of "
-        text += f"{len(pane.rows)} began before it, and {row_count(behind)} last on behind it"
-        yield Fact("opened", text, pane.pos(int(pane.rows[0])), None, counts)
-        text = f"the clock reached {end}, where it ends"
-        if rule == "end":
-            text = "the end of the data brought it out: its rows last into it, and the clock had not reached its end"
-        yield Fact("closed", text, None, rule, {} if rule == "end" else {"end": end})
-        others = np.setdiff1d(np.arange(len(begins)), pane.rows)
-        over, ahead = others[lasts[others] <= low], others[begins[others] >= high]
-        if len(over):
-            row = int(over[np.argmax(lasts[over])])
-            apart = pane.below(pane.head.column("window_start")[pane.at], ends, row)
-            amount = amount_text(pane.column(ends).type, apart)
-            yield pane.near(f"{pane.name(row)} ended {amount} before it starts", row, rule, apart)
-        if len(ahead):
-            row = int(ahead[0])
-            apart = -pane.below(pane.head.column("window_end")[pane.at], order, row)
-            amount = amount_text(pane.column(order).type, apart)
-            yield pane.near(f"{pane.name(row)} begins {amount} after its end", row, rule, apart)
+        return facts_of(self.spec, pane)
 
 
 def lasting_kind(spec: Lasting) -> LastingKind:
     """Return a window over rows that last as a kind."""
+    assert isinstance(spec.window, Tumbling)
     inner, ends = tumbling_kind(spec.window), (spec.ends,)
     policy = inner.grid
     assert policy is not None
@@ -240,6 +211,45 @@ def lasting_kind(spec: Lasting) -> LastingKind:
     return LastingKind(spec, inner, policy, needs)
 
 
+# Why a window has the rows that last into it.
+
+
+def facts_of(spec: Lasting, pane: KeyPane) -> Iterator[Fact]:
+    """Yield what it holds, what brought it out, and the rows of its key that are next to its bounds."""
+    start, end, rule = pane.head_text("window_start"), pane.head_text("window_end"), pane.closed_by
+    if not len(pane.rows):
+        yield Fact("other", "no row of this key lasts into it; --empty writes such windows")
+        return
+    order, ends = pane.sequences.order[0], spec.ends
+    begins, lasts = spans(spec, pane.sequences.rows, order)
+    low, high = (
+        measures(combined(pane.head.column(name)).slice(pane.at, 1).cast(pane.column(order).type, safe=False))[0]
+        for name in ("window_start", "window_end")
+    )
+    before, behind = (int(np.count_nonzero(each)) for each in (begins[pane.rows] < low, lasts[pane.rows] > high))
+    counts = {"before": str(before), "behind": str(behind)}
+    text = f"it holds the rows of its key that last into the time from {start} to {end}: {row_count(before)} of "
+    text += f"{len(pane.rows)} began before it, and {row_count(behind)} last on behind it"
+    yield Fact("opened", text, pane.pos(int(pane.rows[0])), None, counts)
+    passed = "passed" if pane.options.closed == "right" and pane.panes.source is not None else "reached"
+    text = f"the clock {passed} {end}, where it ends"
+    if rule == "end":
+        text = "the end of the data brought it out: its rows last into it, and the clock had not reached its end"
+    yield Fact("closed", text, None, rule, {} if rule == "end" else {"end": end})
+    others = np.setdiff1d(np.arange(len(begins)), pane.rows)
+    over, ahead = others[lasts[others] <= low], others[begins[others] >= high]
+    if len(over):
+        row = int(over[np.argmax(lasts[over])])
+        apart = pane.below(pane.head.column("window_start")[pane.at], ends, row)
+        amount = amount_text(pane.column(ends).type, apart)
+        yield pane.near(f"{pane.name(row)} ended {amount} before it starts", row, rule, apart)
+    if len(ahead):
+        row = int(ahead[0])
+        apart = -pane.below(pane.head.column("window_end")[pane.at], order, row)
+        amount = amount_text(pane.column(order).type, apart)
+        yield pane.near(f"{pane.name(row)} begins {amount} after its end", row, rule, apart)
+
+
 # A row over very many windows: found as it is read, before its windows take time and memory.
 
 
@@ -249,7 +259,7 @@ def longest_row(kind: LastingKind, rows: pa.RecordBatch, clock: str, picks: Ints
     ``picks``: int64, the rows that no reason rejects; None: all. Of dates it looks at the longest row alone.
     """
     rows = rows if picks is None else rows.take(pa.array(picks))
-    starts, ends = kind.lasting(rows, clock)
+    starts, ends = spans(kind.spec, rows, clock)
     if not len(starts):
         return None
     lengths = ends.astype(np.float64) - starts.astype(np.float64)
@@ -277,7 +287,8 @@ def _least_windows(policy: ClockPolicy, begin: float, seconds: float) -> int:
 def too_many(spec: Lasting, rows: pa.RecordBatch, row: int, count: int, name: str) -> DataError:
     """Return the error of a row that lasts over too many windows. ``name``: which row it is."""
     until = rows.column(spec.ends).slice(row, 1).cast(pa.string())[0]
-    what = f"{name}: lasts until {until}, over {count:,} windows of {spec.window.policy}; the most is {MOST_WINDOWS:,}"
+    window = spec.window.policy if isinstance(spec.window, Tumbling) else spec.window
+    what = f"{name}: lasts until {until}, over {count:,} windows of {window}; the most is {MOST_WINDOWS:,}"
     return DataError(what, "leave such rows out with --where, or use longer windows")
 
 

@@ -12,6 +12,7 @@ from .contract import WindowKind
 from .event_time import event_time_kind
 from .growing import growing_kind
 from .lasting import lasting_kind
+from .lasting_table import lasting_table_kind
 from .sliding import sliding_kind
 from .table import table_kind
 from .tumbling.kind import tumbling_kind
@@ -22,7 +23,7 @@ _KINDS: Final[Mapping[type, Callable[[Any], WindowKind]]] = {
     TimeInterval: event_time_kind,
     Batched: batched_kind,
     TableWindows: table_kind,
-    Lasting: lasting_kind,
+    Lasting: lambda spec: (lasting_table_kind if isinstance(spec.window, TableWindows) else lasting_kind)(spec),
 }
 
 

@@ -22,7 +22,7 @@ from ..errors import DataError
 from ..language.spec import TableWindows
 from ..language.tokens import rows as row_count
 from ..rows.marks import Marks
-from ..rows.membership import Ranges, memberships_of
+from ..rows.membership import Membership, Ranges, memberships_of
 from ..rows.merge import merge
 from ..rows.panes import AT_END, BY_TICK, Panes, reason
 from ..rows.sequence import Sequences, group_codes
@@ -33,17 +33,18 @@ from .facts import Fact, KeyPane, amount_text
 from .key_lifetimes import Lifetimes
 from .needs import Needs
 
-_MOST_PANES = 50_000_000
-_MOST_ENTRIES = 400_000_000
-_SKIP, _BETWEEN, _WHOLE = range(3)
+MOST_PANES = 50_000_000
+MOST_ENTRIES = 400_000_000
+SKIP, BETWEEN, WHOLE = range(3)
 
 # Windows in the order of kernels: group by group, which are the windows of one key of the table, and in a group chain
 # by chain. In a chain neither starts nor ends fall, so that the panes of a key are ranges that never fall. Nested
-# windows are in different chains, and there are as few chains as windows nest deep.
+# windows are in different chains, and there are as few chains as windows nest deep. Windows without length have a chain
+# of their own: no row is in them, though it may last from before to behind them.
 
 
 @kernel
-def _first_from(ascending: Any, begin: int, end: int, value: Any) -> int:
+def first_from(ascending: Any, begin: int, end: int, value: Any) -> int:
     """Return the first place in ``[begin, end)`` of a value not smaller, ``end`` if none; fast where it is near."""
     step, stop = 1, begin
     while stop < end and ascending[stop] < value:
@@ -61,7 +62,7 @@ def _first_from(ascending: Any, begin: int, end: int, value: Any) -> int:
 
 
 @kernel
-def _first_above(ascending: Any, begin: int, end: int, value: Any) -> int:
+def first_above(ascending: Any, begin: int, end: int, value: Any) -> int:
     """Return the first place in ``[begin, end)`` of a value that is larger, ``end`` if none; fast where it is near."""
     step, stop = 1, begin
     while stop < end and ascending[stop] <= value:
@@ -129,35 +130,35 @@ def _panes(  # noqa: PLR0912 - one loop over the windows of a key, whichever of 
     count = 0
     for k in range(len(bounds) - 1):
         low, high = bounds[k], bounds[k + 1]
-        if group[k] < 0 or (low == high and empties != _WHOLE):
+        if group[k] < 0 or (low == high and empties != WHOLE):
             continue
         for c in range(first[group[k]], first[group[k] + 1]):
             w, end = chains[c], chains[c + 1]
-            if empties != _BETWEEN:
-                w = _first_above(stop, w, end, since)
-            if empties != _WHOLE:
-                w = _first_above(stop, w, end, values[low])
+            if empties != BETWEEN:
+                w = first_above(stop, w, end, since)
+            if empties != WHOLE:
+                w = first_above(stop, w, end, values[low])
             a, b = low, low
             # Invariant: starts and ends never fall, so neither do the first and the last row of the windows of a chain.
             while w < end:
                 is_behind = low == high or begin[w] > values[high - 1]
-                if is_behind and (empties != _WHOLE or stop[w] > clock):
+                if is_behind and (empties != WHOLE or stop[w] > clock):
                     break  # and so are all windows after it
-                a = _first_from(values, a, high, begin[w])
-                b = _first_from(values, max(a, b), high, stop[w])
+                a = first_from(values, a, high, begin[w])
+                b = first_from(values, max(a, b), high, stop[w])
                 if a < b:
                     shows = stop[w] > since
-                elif empties == _WHOLE:
+                elif empties == WHOLE:
                     shows = stop[w] <= clock
                 else:  # between two rows, of which a run before has not seen the second
-                    shows = empties == _BETWEEN and a >= new[k]
+                    shows = empties == BETWEEN and a >= new[k]
                 if shows:
                     if len(key):
                         key[count], window[count], lo[count], hi[count] = k, w, a, b
                     count += 1
                 w += 1
-                if a == b and not shows and empties != _WHOLE:
-                    w = _first_above(stop, w, end, values[a])
+                if a == b and not shows and empties != WHOLE:
+                    w = first_above(stop, w, end, values[a])
     return count
 
 
@@ -171,7 +172,7 @@ def _cells(bounds: Ints, values: Any, group: Ints, first: Ints, edges: Any) -> I
         begin, end = first[group[k]], first[group[k] + 1]
         at = begin
         for i in range(bounds[k], bounds[k + 1]):  # rows of a key ascend
-            at = _first_above(edges, at, end, values[i])
+            at = first_above(edges, at, end, values[i])
             out[i] = at
     return out
 
@@ -222,12 +223,13 @@ def in_order(table: WindowTable) -> WindowsInOrder:
     turn = np.empty(len(group), np.int64)
     place = combined(rows.column(PLACE)).to_numpy()
     turn[np.lexsort([place, measures(start), measures(end)])] = np.arange(len(turn))
-    order = np.lexsort([turn, measures(start), group])
-    chain = _chains(frozen(group[order]), frozen(measures(end)[order]))
-    by_chain = np.lexsort([chain, group[order]])
+    part = 2 * group + (measures(start) == measures(end))
+    order = np.lexsort([turn, measures(start), part])
+    chain = _chains(frozen(part[order]), frozen(measures(end)[order]))
+    by_chain = np.lexsort([chain, part[order]])
     order, chain = order[by_chain], chain[by_chain]
+    begins = np.flatnonzero(np.append(True, (np.diff(part[order]) != 0) | (np.diff(chain) != 0))[: len(order)])
     group = group[order]
-    begins = np.flatnonzero(np.append(True, (np.diff(group) != 0) | (np.diff(chain) != 0))[: len(order)])
     found = bounds_of(bound, rows)
     edges, of_edge = np.concatenate([found.begin[order], found.stop[order]]), np.append(group, group)
     by_edge = np.lexsort([edges, of_edge])
@@ -258,7 +260,7 @@ class _Found(NamedTuple):
 
 
 _NOTHING: Final = (np.empty(0, np.int64),) * 4
-_EMPTIES: Final = {BETWEEN_ROWS: _BETWEEN, OF_KEYS: _WHOLE}
+EMPTIES: Final = {BETWEEN_ROWS: BETWEEN, OF_KEYS: WHOLE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,34 +276,15 @@ class TableKind(WindowKind):
         They are key after key and chain after chain, and numbered by end, start and place in the table. What was
         complete before the rows is left out. Raises `DataError` for more than 50 million panes.
         """
-        table, windows, values = self._bound(sequences, context)
-        clock = _moment(values, now(values, context.clock))
-        empties = _EMPTIES.get(table.bound.empty, _SKIP)
-        found = self._found(sequences, context, empties, _moment(values, context.since), clock)
+        table, windows, values = self.bound(sequences, context)
+        clock = moment(values, now(values, context.clock))
+        empties = EMPTIES.get(table.bound.empty, SKIP)
+        found = self._found(sequences, context, empties, moment(values, context.since), clock)
         chain = np.searchsorted(windows.chains, found.window, side="right")
         membership = _membership(sequences.bounds, found, chain)
-        first = np.searchsorted(found.key, found.key)
-        number = np.arange(len(found.key)) - first
-        turn = windows.turn[found.window]
-        if (by_turn := pair_order(found.key, turn)) is not None:
-            number[by_turn] = number.copy()
-        is_complete = windows.stop[found.window] <= clock
-        row = windows.row[found.window]
-        start, end = windows.start.take(pa.array(row)), windows.end.take(pa.array(row))
-        panes = Panes(
-            found.key,
-            number,
-            membership,
-            np.where(is_complete, BY_TICK, AT_END),
-            np.where(is_complete, reason("table"), reason("end")).astype(np.int8),
-            start,
-            end,
-            at=end,
-            source=row,
-        )
-        return panes, signals.marks
+        return panes_of(windows, found.key, found.window, membership, clock), signals.marks
 
-    def _bound(self, sequences: Sequences, context: WindowContext) -> tuple[WindowTable, WindowsInOrder, Measures]:
+    def bound(self, sequences: Sequences, context: WindowContext) -> tuple[WindowTable, WindowsInOrder, Measures]:
         """Return the windows, also in the order of kernels, and the clock of the rows."""
         assert context.windows is not None
         name = sequences.order[0]
@@ -311,14 +294,14 @@ class TableKind(WindowKind):
 
     def _found(self, sequences: Sequences, context: WindowContext, empties: int, since: Any, clock: Any) -> _Found:
         """Return which windows hold which rows: those that are not complete at ``since``, for each key."""
-        table, windows, values = self._bound(sequences, context)
+        table, windows, values = self.bound(sequences, context)
         restored = 0 if context.restored is None else context.restored.restored_rows
         new = frozen(sequences.bounds[:-1] + restored)
         group = frozen(windows.groups_of(table, sequences))
         told = (frozen(sequences.bounds), values, group, windows.first, windows.chains, windows.begin, windows.stop)
         count = _panes(*told, empties, since, clock, new, *_NOTHING)
-        if count > _MOST_PANES:
-            what = f"{table.bound.who}: {count:,} windows of keys would come out of one task, more than {_MOST_PANES:,}"
+        if count > MOST_PANES:
+            what = f"{table.bound.who}: {count:,} windows of keys would come out of one task, more than {MOST_PANES:,}"
             raise DataError(what, "use a smaller --slice-size, or fewer windows")
         found = _Found(*(np.empty(count, np.int64) for _ in range(4)))
         if count:
@@ -327,7 +310,7 @@ class TableKind(WindowKind):
 
     def _holds(self, sequences: Sequences, context: WindowContext, since: Any) -> Mask:
         """Return which rows are in a window that is not complete at an instant, bool (n,)."""
-        found = self._found(sequences, context, _SKIP, since, since)
+        found = self._found(sequences, context, SKIP, since, since)
         changes = np.bincount(found.lo, minlength=len(sequences) + 1) - np.bincount(
             found.hi, minlength=len(sequences) + 1
         )
@@ -337,7 +320,7 @@ class TableKind(WindowKind):
         self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
     ) -> RowSteps:
         """Return when rows enter and leave: a row leaves after the last of its windows has come out."""
-        _, _, values = self._bound(sequences, context)
+        _, _, values = self.bound(sequences, context)
         contents = panes.membership
         assert isinstance(contents, Ranges)
         place = sequences.bounds[panes.key] + contents.hi - contents.base
@@ -346,12 +329,12 @@ class TableKind(WindowKind):
         last = lives.leave - 1  # of a chain
         by_number = np.argsort(panes.number[last], kind="stable")
         leaving[lives.row[by_number]] = last[by_number]
-        leaving[self._holds(sequences, context, _moment(values, now(values, context.clock)))] = NEVER
+        leaving[self._holds(sequences, context, moment(values, now(values, context.clock)))] = NEVER
         steps = steps_of_rows(place, len(sequences))
-        return replace(steps, stepping=self._holds(sequences, context, _moment(values, None)), leaving=leaving)
+        return replace(steps, stepping=self._holds(sequences, context, moment(values, None)), leaving=leaving)
 
     def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
-        table, windows, values = self._bound(sequences, context)
+        table, windows, values = self.bound(sequences, context)
         group = frozen(windows.groups_of(table, sequences))
         return _cells(frozen(sequences.bounds), values, group, windows.first_edge, windows.edges)
 
@@ -359,8 +342,8 @@ class TableKind(WindowKind):
         self, sequences: Sequences, context: WindowContext, panes: Panes | None, key_lifetimes: Lifetimes | None
     ) -> Mask:
         """Return the rows of windows that are not complete; also the newest of each key, if empty windows follow it."""
-        table, _, values = self._bound(sequences, context)
-        is_retained = self._holds(sequences, context, _moment(values, now(values, context.clock)))
+        table, _, values = self.bound(sequences, context)
+        is_retained = self._holds(sequences, context, moment(values, now(values, context.clock)))
         if table.bound.empty == BETWEEN_ROWS:
             is_retained[sequences.newest] = True
         return is_retained
@@ -392,7 +375,20 @@ class TableKind(WindowKind):
         yield Fact("other", f"it holds {row_count(len(pane.rows))}")
 
 
-def _moment(values: Measures, clock: Any) -> Any:
+def panes_of(windows: WindowsInOrder, key: Ints, window: Ints, membership: Membership, clock: Any) -> Panes:
+    """Return P panes, numbered by end, start and place in the table. ``window``: in the order of kernels, (P,)."""
+    number = np.arange(len(key)) - np.searchsorted(key, key)
+    if (by_turn := pair_order(key, windows.turn[window])) is not None:
+        number[by_turn] = number.copy()
+    is_complete = windows.stop[window] <= clock
+    row = windows.row[window]
+    start, end = windows.start.take(pa.array(row)), windows.end.take(pa.array(row))
+    cause = np.where(is_complete, BY_TICK, AT_END)
+    closed_by = np.where(is_complete, reason("table"), reason("end")).astype(np.int8)
+    return Panes(key, number, membership, cause, closed_by, start, end, at=end, source=row)
+
+
+def moment(values: Measures, clock: Any) -> Any:
     """Return a time of the clock as a kernel takes it; None: before all others."""
     if values.dtype.kind == "f":
         return np.float64(-np.inf if clock is None else clock)
@@ -408,7 +404,7 @@ def _membership(bounds: Ints, found: _Found, chain: Ints) -> Ranges:
     ends = np.append(begins[1:], len(chain))
     counts = found.hi[ends - 1] - low[begins]  # from the first row of the key on: ranks are places behind it
     entries = int(counts.sum())
-    if entries > _MOST_ENTRIES:
+    if entries > MOST_ENTRIES:
         what = f"windows of the table are nested so deep that a task would hold {entries:,} rows of them"
         raise DataError(what, "use a smaller --slice-size, or tables with fewer nested windows")
     base = np.repeat(np.cumsum(counts) - counts, ends - begins)
@@ -439,7 +435,7 @@ def table_kind(spec: TableWindows) -> TableKind:
         clock=True,
         causes="ticks",
         partitioned=spec.partitioned,
-        options=frozenset({"empty", "closed"}),
+        options=frozenset({"empty", "closed", "ends"}),
         cells=True,
         rows_out_per_row=Fraction(0),
     )

@@ -132,12 +132,12 @@ class Options:
     )
     ends: str | None = option(
         None,
-        "Until when rows last: a row is in every time, calendar or cron window that it overlaps.",
+        "Until when rows last: a row is in every time, calendar, cron or table window that it overlaps.",
         "Window",
         metavar="COL",
         complete="columns",
-        key_help="The column that says until when a row lasts: it is in every time, calendar or cron window that it "
-        "overlaps.",
+        key_help="The column that says until when a row lasts: it is in every time, calendar, cron or table window "
+        "that it overlaps.",
         decides_windows=True,
     )
     event_time: str | None = option(

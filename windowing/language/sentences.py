@@ -123,9 +123,12 @@ def _batched(spec: Batched, _: Options, __: Times) -> list[str]:
 
 def _table(spec: TableWindows, options: Options, _: Times) -> list[str]:
     side = "after its start, up to its end" if options.closed == "right" else "from its start to before its end"
+    which = "that its time is in"
+    if options.ends is not None:
+        side, which = "that overlap it", f"that it overlaps: it lasts from its time until {options.ends}"
     reaches = "passes" if options.closed == "right" else "reaches"
     found = [f"Each row of the table {spec.name} is a window: it holds the rows of its keys {side}."]
-    found.append(f"A row is in each window that its time is in. A window comes out when the clock {reaches} its end.")
+    found.append(f"A row is in each window {which}. A window comes out when the clock {reaches} its end.")
     if options.empty == "row":
         found.append(
             "A window without rows gives a row with count 0: of each key that the table names whole, else between the "

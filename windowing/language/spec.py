@@ -227,7 +227,7 @@ class Lasting:
     ``ends``: the column that says until when a row lasts.
     """
 
-    window: Tumbling
+    window: Tumbling | TableWindows
     ends: str
 
     @property

@@ -22,7 +22,16 @@ from ..kinds.contract import WindowKind
 from ..kinds.needs import Causes, Explain, PaneTimes
 from ..kinds.registry import kind_of
 from ..language.options import Options, SortKey, sort_key
-from ..language.spec import HIDDEN, AggregateCall, AggregateExpression, Argument, Column, TableWindows, WindowSpec
+from ..language.spec import (
+    HIDDEN,
+    AggregateCall,
+    AggregateExpression,
+    Argument,
+    Column,
+    Lasting,
+    TableWindows,
+    WindowSpec,
+)
 from ..language.tokens import column_text
 from ..operator import load, output_fields
 from ..ports import StreamInfo
@@ -373,13 +382,15 @@ def make_plan(
     if options.emit != "aggregates" or options.operator is not None:  # without what the stage before has added
         left_out = {*projection.hidden, *key, *(stream.own if stream else ())}
         rows = tuple(name for name in schema.names if name not in left_out)
+    emission = stream.order if stream else ()
+    sort = tuple(dict.fromkeys([*order.columns, *emission]))
+    windows = _windows(spec, schema, key, sort, options, tables)
     pane_schema, of_panes = pa.schema([]), tuple[ComputedColumn, ...]()
     if options.ends is not None:
         bounds = kind_of(spec).times(schema.field(order.columns[0]).type, options.origin).bounds
+        bounds = bounds if windows is None else windows.bound.type
         pane_schema, of_panes = bind_late(late, schema, bounds or pa.int64())
         schema, rows = pa.schema([*schema, *pane_schema]), (*rows, *((OVERLAP, SHARE) if rows else ()))
-    emission = stream.order if stream else ()
-    sort = tuple(dict.fromkeys([*order.columns, *emission]))
     clock = options.event_time or next(iter(sort), None)
     aggregates = () if rows else tuple(_bound(call, schema, lowered, clock) for call in lowered.calls)
     check_over_time(spec, aggregates, options)
@@ -389,9 +400,7 @@ def make_plan(
     ties = () if by_clock else tuple(name for name in sort if name not in (*at, pos))
     sort_rows = tuple(sort_key(text, schema.names) for text in options.sort_by)
     plan = Plan(spec, tuple(key), order, sort, at, pos, ties, aggregates, rows, sort_rows, options, schema)
-    plan = replace(plan, of_panes=of_panes, pane_schema=pane_schema)
-    if isinstance(spec, TableWindows):
-        plan = replace(plan, windows=_windows(spec, plan, tables))
+    plan = replace(plan, of_panes=of_panes, pane_schema=pane_schema, windows=windows)
     plan = replace(plan, projection=projection, results=() if rows else result_columns(lowered, aggregates))
     types = {each.name: each.type for each in aggregates} | {each.name: each.value.type for each in plan.results}
     values = [] if rows else [pa.field(name, types[name]) for name, _ in lowered.results]
@@ -416,14 +425,20 @@ def panes_only(plan: Plan) -> Plan:
     return replace(kept_rows, options=options, schema=pa.schema(head))
 
 
-def _windows(spec: TableWindows, plan: Plan, tables: Sequence[GivenTable]) -> WindowTable:
-    """Return the windows of a plan, which are not read yet. Raises `ConfigError` where there is no such table."""
+def _windows(
+    spec: WindowSpec, schema: pa.Schema, key: Sequence[str], sort: Sequence[str], options: Options,
+    tables: Sequence[GivenTable],
+) -> WindowTable | None:  # fmt: skip
+    """Return the windows of a table, which are not read yet. Raises `ConfigError` where there is no such table."""
+    spec = spec.window if isinstance(spec, Lasting) else spec
+    if not isinstance(spec, TableWindows):
+        return None
     found = next((each for each in tables if each.request.name == spec.name), None)
     if found is None:
         do = f'--windows "{spec.name}=PATH [on KEY] from START to END"'
         raise ConfigError(f"{spec} needs its windows", do)
-    is_right, with_empty = plan.options.closed == "right", plan.options.empty == "row"
-    sides = (found.request, found.schema, plan.schema, plan.key, plan.sort[0])
+    is_right, with_empty = options.closed == "right", options.empty == "row"
+    sides = (found.request, found.schema, schema, key, sort[0])
     return no_windows(bind_windows(*sides, is_right=is_right, with_empty=with_empty, own=found.own), found.schema)
 
 

@@ -74,11 +74,11 @@ def lasting(spec: WindowSpec, options: Options, order_by: OrderBy) -> WindowSpec
     """Return the window over rows that last, where they do. Raises `ConfigError` where they cannot be in it."""
     if options.ends is None or isinstance(spec, Lasting):
         return spec
-    if "ends" not in kind_of(spec).needs.options or not isinstance(spec, Tumbling):
+    if "ends" not in kind_of(spec).needs.options or not isinstance(spec, Tumbling | TableWindows):
         clock = order_by[0] if order_by and not isinstance(order_by, str) else "ts"
         merge = f"split({clock} > max({options.ends}))"
-        what = f"--ends is for {listed(clock_policies())} windows, and this one is {spec}"
-        raise ConfigError(what, f"leave it out; intervals that overlap merge with {merge}")
+        what = f"--ends is for {listed([*clock_policies(), 'table'])} windows"
+        raise ConfigError(what, f"intervals that overlap merge with {merge}")
     if options.operator is not None:
         raise ConfigError("--operator does not go with --ends: it sees rows that enter and leave", "leave one out")
     return Lasting(spec, options.ends)
@@ -142,7 +142,8 @@ def check_options(
             raise ConfigError(f"{option} does not go with {needs.unfit[needed]}", "leave one out")
         if is_given and needed not in needs.options:
             raise ConfigError(f"{option} is for {windows}, and this one is {spec}", "leave it out")
-    if options.empty == "mark" and isinstance(spec, TableWindows):
+    of_table = isinstance(spec.window if isinstance(spec, Lasting) else spec, TableWindows)
+    if options.empty == "mark" and of_table:
         raise ConfigError(f"--empty mark is for windows that follow one another, and this one is {spec}", "say row")
     if options.closed == "right" and needs.eviction is not None:
         raise ConfigError(f"--closed right does not go with {needs.eviction}", "leave one of them out")

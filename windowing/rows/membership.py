@@ -400,9 +400,13 @@ def part(membership: Membership, first: int, stop: int) -> Ranges:
     return Ranges(bounds[:-1], bounds[1:], bounds[:-1], True, rows)
 
 
-def batches(membership: Membership, rows: int = 1 << 21) -> Iterator[tuple[int, int]]:
-    """Yield runs of panes ``(first, stop)`` that together hold about ``rows`` rows, or one larger pane."""
-    reached = np.cumsum(sizes(membership))
+def batches(membership: Membership, rows: int = 1 << 21, order: Ints | None = None) -> Iterator[tuple[int, int]]:
+    """Yield runs of panes ``(first, stop)`` that together hold about ``rows`` rows, or one larger pane.
+
+    ``order``: that of the panes; None: as they stand.
+    """
+    counts = sizes(membership)
+    reached = np.cumsum(counts if order is None else counts[order])
     first = 0
     while first < len(reached):
         limit = (reached[first - 1] if first else 0) + rows

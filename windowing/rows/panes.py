@@ -187,6 +187,10 @@ class Panes:
         has_first = bool(len(picks) and picks[0] == 0)
         return self._chosen(picks, lambda array: array.take(pa.array(picks)), take(self.membership, picks), has_first)
 
+    def in_turn(self, turn: Ints, membership: Membership) -> Panes:
+        """Return the panes in another order. ``membership``: of them, in that order."""
+        return self._chosen(turn, lambda array: array.take(pa.array(turn)), membership, False)
+
     def part(self, first: int, stop: int) -> Panes:
         """Return the panes ``[first, stop)``, whose membership must be ranges, without copying."""
         members = part(self.membership, first, stop)

@@ -91,7 +91,7 @@ def already_emitted(kind: WindowKind, panes: Panes, context: WindowContext, sequ
     if "empty" not in kind.needs.options:
         return caused
     known = sizes(panes.membership) > 0
-    if kind.needs.ends is not None and not known.all() and context.restored is not None:
+    if kind.needs.ends is not None and context.windows is None and not known.all() and context.restored is not None:
         lives = memberships_of(panes.membership)
         latest = np.full(len(sequences.bounds), -1)
         np.maximum.at(latest, np.repeat(np.arange(len(lives.first_entry) - 1), np.diff(lives.first_entry)),

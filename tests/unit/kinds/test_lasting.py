@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -21,8 +24,11 @@ from hypothesis import strategies as st
 import wincli
 from references import lasting as lasting_reference
 from references import tumbling as reference
+from references.table import Window
 from support import strategies as my
 from support.pane_laws import check, drawn_clock, in_result_order, library_table, policy, seconds_of
+from support.strategies import examples
+from support.table_equality import difference, in_order, same
 from wincli.windowing.errors import ConfigError, DataError
 
 LENGTHS = [0, 0, 1, 1, 2, 3, 5, 7, 20, 60, 200]
@@ -135,7 +141,7 @@ def test_ends_may_be_coarser_than_the_clock_and_not_finer() -> None:
 @pytest.mark.parametrize(
     ("window", "options", "what"),
     [
-        ("gap(s, 5)", {}, r"--ends is for time, calendar and cron windows, .* merge with split\(s > max\(e\)\)"),
+        ("gap(s, 5)", {}, r"--ends is for time, calendar, cron and table windows; .* merge with split\(s > max\(e\)\)"),
         ("time(5) or count(3)", {}, "--ends is for"),
         ("time(5), partitioned, partitionAge(3)", {"key": "v"}, "--ends is for"),
         ("sliding, time(5), time(5)", {}, "--ends is for"),
@@ -168,3 +174,158 @@ def test_an_expression_that_fails_in_a_window_is_an_error() -> None:
 def test_the_time_of_the_rows_is_never_until_when_they_last() -> None:
     rows = pa.table({"e": pa.array([12], pa.timestamp("s")), "s": pa.array([1], pa.timestamp("s"))})
     assert wincli.aggregate(rows, "time(10)", ends="e")["window_start"].cast(pa.int64()).to_pylist() == [0, 10]
+
+
+# Windows of a table.
+
+KEYS = ["a", "b", "c"]
+CLOCKS = [
+    (pa.int64(), pa.int64()), (pa.float64(), pa.float64()), (pa.timestamp("us", "UTC"), pa.timestamp("us", "UTC")),
+    (pa.timestamp("s"), pa.timestamp("ms")), (pa.date32(), pa.timestamp("s")),
+    (pa.decimal128(9, 2), pa.decimal128(9, 2)),
+]  # fmt: skip
+"""Types of the clock and of the bounds of windows, which may be finer."""
+TableRow = tuple[str, Fraction, Fraction, int]
+
+
+@st.composite
+def spans_in_order(draw: st.DrawFn) -> list[TableRow]:
+    starts = sorted(draw(st.lists(st.integers(0, 20), max_size=12)))
+    lengths = st.sampled_from([0, 0, 1, 1, 2, 3, 5, 9, 30])
+    return [(draw(st.sampled_from(KEYS)), Fraction(s), Fraction(s + draw(lengths)), at) for at, s in enumerate(starts)]
+
+
+@st.composite
+def table_windows(draw: st.DrawFn, named: bool, parts: int) -> list[Window]:
+    def window() -> Window:
+        start = Fraction(draw(st.integers(-2 * parts, 20 * parts)), parts)
+        length = Fraction(draw(st.sampled_from([0, 1, 2, 3, 5, 9, 30])), parts)
+        return Window(start, start + length, draw(st.sampled_from([*KEYS, "z"])) if named else None)
+
+    return [window() for _ in range(draw(st.integers(0, 9)))]
+
+
+def typed(values: list[Fraction], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_decimal(kind):
+        return pa.array([Decimal(int(value)) for value in values], kind)
+    per_unit = {"ms": 1_000, "us": 1}.get(getattr(kind, "unit", ""), 1)
+    plain = pa.array([int(value * per_unit) for value in values], pa.int32() if pa.types.is_date(kind) else pa.int64())
+    return plain.cast(kind)
+
+
+def spans_table(rows: list[TableRow], kind: pa.DataType) -> pa.Table:
+    keys, starts, ends, names = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
+    return pa.table({"k": pa.array(keys, pa.string()), "t": typed(starts, kind), "u": typed(ends, kind),
+                     "id": pa.array(names, pa.int64())})  # fmt: skip
+
+
+def windows_table(windows: list[Window], kind: pa.DataType, places: list[int]) -> pa.Table:
+    starts, ends = ([getattr(windows[at], name) for at in places] for name in ("start", "end"))
+    keys = pa.array([windows[at].key for at in places], pa.string())
+    return pa.table(
+        {"s": typed(starts, kind), "e": typed(ends, kind), "key": keys, "place": pa.array(places, pa.int64())}
+    )
+
+
+@examples(600)
+@given(
+    st.data(), spans_in_order(), st.booleans(), st.booleans(), st.sampled_from(["left", "right"]),
+    st.sampled_from(["skip", "row"]), st.sampled_from(CLOCKS), st.sampled_from(["flush", "drop"]),
+)  # fmt: skip
+def test_windows_of_a_table_are_those_of_the_reference(
+    data: st.DataObject, rows: list[TableRow], keyed: bool, named: bool, closed: Any, empty: Any,
+    kinds: tuple[pa.DataType, pa.DataType], at_end: Any,
+) -> None:  # fmt: skip
+    named &= keyed
+    is_finer = pa.types.is_timestamp(kinds[0]) and kinds[0] != kinds[1]
+    windows = data.draw(table_windows(named, 2 if is_finer else 1))
+    if pa.types.is_date(kinds[0]):
+        day = 86_400
+        windows = [Window(each.start * day, each.end * day, each.key) for each in windows]
+    told = [(key if keyed else "", start, end, name) for key, start, end, name in rows]
+    per_day = 86_400 if pa.types.is_date(kinds[0]) else 1
+    mode = "keys" if empty == "row" and named else empty
+    wanted = lasting_reference.lasting_in_table(
+        [(key, start * per_day, end * per_day, name) for key, start, end, name in told], windows,
+        right=closed == "right", empty=mode, flush=at_end == "flush",
+    )  # fmt: skip
+    request = f"w {'on k=key ' if named else ''}from s to e take place as which"
+    options: dict[str, Any] = {"key": ["k"] if keyed else [], "order_by": ["t"], "ends": "u", "closed": closed}
+    options |= {"empty": empty, "at_end": at_end}
+    options |= {"windows": {request: windows_table(windows, kinds[1], [*range(len(windows))])}}
+    calls = ["ids=collect(id)", "inside=collect(_overlap)", "parts=collect(_share)"]
+    found = wincli.aggregate(spans_table(rows, kinds[0]), "table(w)", aggregates=calls, **options).to_pylist()
+    unit = 1e-6 if kinds[0] == pa.timestamp("us", "UTC") else 1
+
+    def near(values: Any) -> tuple[float, ...]:
+        return tuple(round(float(value), 9) for value in values or ())
+
+    got = [(row["k"] if keyed else "", row["which"], tuple(row["ids"] or ()), row["closed_by"], near(row["inside"]),
+            near(row["parts"])) for row in found]  # fmt: skip
+    want = [(each.pane.key, each.pane.window, each.pane.rows, each.pane.closed_by,
+             near([part * unit for part in each.overlaps]), near(each.shares)) for each in wanted]  # fmt: skip
+    assert got == want
+
+
+def nests(one: Window, other: Window) -> bool:
+    """Whether the bounds of two windows fall, whichever comes first."""
+    return one.start < other.end and other.start < one.end
+
+
+@examples(400)
+@given(
+    st.data(), spans_in_order(), st.booleans(), st.booleans(), st.sampled_from(["left", "right"]),
+    st.sampled_from(["skip", "row"]),
+)  # fmt: skip
+def test_nights_that_have_the_windows_which_begin_in_them_are_one_run(
+    data: st.DataObject, rows: list[TableRow], keyed: bool, named: bool, closed: Any, empty: Any
+) -> None:
+    """A row that lasts on is in windows that only the table of a later night has."""
+    named &= keyed
+    kind, windows = pa.int64(), data.draw(table_windows(named, 1))
+    if empty == "row" and keyed and not named:  # else the number of an empty window waits for the next row of its key
+        windows = [each for at, each in enumerate(windows) if not any(map(nests, [each] * at, windows[:at]))]
+    request = f"w {'on k=key ' if named else ''}from s to e"
+    options: dict[str, Any] = {"key": ["k"] if keyed else [], "order_by": ["t"], "closed": closed, "empty": empty}
+    options |= {"ends": "u", "aggregates": ["n=count()", "ids=collect(id)", "sum(_overlap)", "max_overlap()"]}
+    every = [*range(len(windows))]
+    whole = wincli.aggregate(
+        spans_table(rows, kind), "table(w)", windows={request: windows_table(windows, kind, every)}, **options
+    )
+    cuts = [0, *data.draw(st.lists(st.integers(0, len(rows)), max_size=3).map(sorted)), len(rows)]
+    state: Any = "new"
+    found, clock = [], None
+    for night, (low, high) in enumerate(pairwise(cuts)):
+        own = rows[low:high]
+        after = max([row[1] for row in own], default=clock)
+        is_last = night == len(cuts) - 2
+        begins = [at for at in every if clock is None or windows[at].start > clock]
+        must = {at for at in begins if is_last or (after is not None and windows[at].start <= after)}
+        others = data.draw(st.sets(st.sampled_from(every))) if windows else set()
+        tonight = {request: windows_table(windows, kind, sorted(must | others))}
+        result, state = wincli.aggregate(
+            spans_table(own, kind), "table(w)", windows=tonight, state=state, at_end="flush" if is_last else "hold",
+            **options,
+        )  # fmt: skip
+        found.append(result)
+        clock = after
+    some = in_order(pa.concat_tables(found))
+    assert same(some, in_order(whole)), difference(some, in_order(whole))
+
+
+def test_nested_windows_of_many_rows_are_made_a_part_at_a_time_in_the_order_of_the_result() -> None:
+    rows = spans_table([(KEYS[i % 3], Fraction(i), Fraction(i + i % 5), i) for i in range(40)], pa.int64())
+    windows = [Window(Fraction(i % 7 * 3), Fraction(i % 7 * 3 + 1 + i * 5 % 19)) for i in range(30)]
+    options: dict[str, Any] = {"key": "k", "order_by": "t", "ends": "u", "aggregates": ["ids=collect(id)"]}
+    options |= {"windows": {"w from s to e": windows_table(windows, pa.int64(), [*range(30)])}}
+    whole = wincli.aggregate(rows, "table(w)", **options)
+    with patch("wincli.windowing.rows.membership.batches.__defaults__", (7, None)):
+        assert wincli.aggregate(rows, "table(w)", **options).equals(whole)
+
+
+def test_a_row_over_very_many_windows_of_a_table_is_an_error_that_names_it() -> None:
+    windows = pa.table({"b": range(100_002), "d": range(1, 100_003)})
+    options: dict[str, Any] = {"order_by": "s", "ends": "e", "windows": {"w from b to d": windows}}
+    with pytest.raises(DataError, match=r"arrival position 1: lasts until 100001, over 100,001 windows of table\(w\)"):
+        wincli.aggregate(lines((0, 9, 1.0), (0, 100_001, 1.0)), "table(w)", **options)
+    assert len(wincli.aggregate(lines((0, 100_000, 1.0)), "table(w)", **options)) == 100_000
