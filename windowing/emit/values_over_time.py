@@ -21,6 +21,7 @@ from ..columns.arrays import Ints, Mask, combined, take_or_null
 from ..errors import DataError
 from ..kinds.context import Signals, WindowContext
 from ..kinds.key_lifetimes import lifetimes
+from ..kinds.lasting import LastingKind
 from ..planning.plan import Plan
 from ..rows.membership import Ranges, edge_rows
 from ..rows.panes import AT_END, Panes, reason
@@ -53,7 +54,7 @@ def values_over_time(
         return emitted, None
     lives = _lives(sequences, signals)
     of_pane = _life_of(emitted, lives)
-    known, ends = _rows_with_a_say(plan, context, every, len(sequences)), _ends(sequences, every)
+    known, ends = _rows_with_a_say(plan, sequences, context, every), _ends(plan, sequences, context, every)
     before = {name: _before(name, dtype, context, lives) for name, dtype in plan.ongoing.items()}
     spans = None
     if any(bound.holds_on for bound in bounds):
@@ -92,18 +93,25 @@ def _life_of(panes: Panes, lives: Lives) -> Ints:
     return np.searchsorted(lives.bounds, first, side="right") - 1
 
 
-def _rows_with_a_say(plan: Plan, context: WindowContext, every: Panes, rows: int) -> Mask | None:
+def _rows_with_a_say(plan: Plan, sequences: Sequences, context: WindowContext, every: Panes) -> Mask | None:
     """Return the rows whose values count: not those that are rejected, nor those that are only looked back at."""
-    left_out = np.zeros(rows, np.bool_)
-    if context.restored is not None and not plan.kind.needs.overlaps:
+    left_out = np.zeros(len(sequences), np.bool_)
+    if context.restored is not None and isinstance(plan.kind, LastingKind):
+        is_kept = ~context.restored.is_new(sequences.bounds)
+        if is_kept.any():  # rows that began before the window that was open have their say in the values before
+            left_out |= is_kept & plan.kind.begin_before(sequences, context, context.since)
+    elif context.restored is not None and not plan.kind.needs.overlaps:
         left_out |= context.restored.row_state.shown  # what they have left is among the values before
     if every.rejects is not None:
         left_out[every.rejects.row[every.rejects.row >= 0]] = True
     return ~left_out if left_out.any() else None
 
 
-def _ends(sequences: Sequences, every: Panes) -> Ints:
+def _ends(plan: Plan, sequences: Sequences, context: WindowContext, every: Panes) -> Ints:
     """Return where the first open window of each key begins, or else its rows end, int64 (K,)."""
+    if isinstance(plan.kind, LastingKind):  # its first row may have begun long before others that it does not hold
+        counts = np.append(0, np.cumsum(plan.kind.begin_before(sequences, context, None)))
+        return sequences.bounds[:-1] + np.diff(counts[sequences.bounds])
     ends = sequences.bounds[1:].copy()
     is_open = np.flatnonzero(every.cause == AT_END)
     first, _ = edge_rows(every.take(is_open).membership)

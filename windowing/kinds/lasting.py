@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ..clock.grids import AnyGrid, RightClosed, clock_cell
 from ..clock.interval_grid import clock_values
-from ..columns.arrays import Ints, Mask, Measures, combined, is_measurable, is_number, measures, scale_of
+from ..columns.arrays import ClockValue, Ints, Mask, Measures, combined, is_measurable, is_number, measures, scale_of
 from ..errors import ConfigError, DataError
 from ..language.clock_policies import Calendar, Time
 from ..language.spec import Lasting, Tumbling
@@ -189,6 +189,14 @@ class LastingKind(WindowKind):
             rows = np.flatnonzero(of_last)
             kept[rows[np.searchsorted(rows, sequences.bounds[filled + 1]) - 1]] = True
         return kept
+
+    def begin_before(self, sequences: Sequences, context: WindowContext, of_clock: ClockValue | None) -> Mask:
+        """Return which rows begin before the window in which ``of_clock`` is, bool (n,); None: the clock of now."""
+        found = self._cells(sequences, context)
+        if not len(sequences):
+            return np.zeros(0, np.bool_)
+        seen, clock = (found.starts, context.clock) if of_clock is None else (found.starts[:0], of_clock)
+        return np.asarray(found.grid.cells(found.starts) < clock_cell(found.grid, seen, clock))
 
     def explain(self, pane: KeyPane) -> Iterator[Fact]:
         return facts_of(self.spec, pane)

@@ -176,6 +176,21 @@ def test_the_time_of_the_rows_is_never_until_when_they_last() -> None:
     assert wincli.aggregate(rows, "time(10)", ends="e")["window_start"].cast(pa.int64()).to_pylist() == [0, 10]
 
 
+@pytest.mark.parametrize("closed", ["left", "right"])
+@pytest.mark.parametrize("cut", [2, 3, 4])
+def test_a_value_that_holds_goes_on_from_the_last_row_before_the_open_window(closed: Any, cut: int) -> None:
+    # the window that is open holds the second row, which lasts on, and not the third, which has the value
+    rows = {"ts": [61, 62, 68, 73, 90], "e": [62, 122, 70, 83, 91], "x": [2, 7, 1, -2, 0]}
+    log, parts, state = pa.table(rows), list[pa.Table](), "new"
+    job: dict[str, Any] = {"order_by": ["ts"], "ends": "e", "closed": closed, "aggregates": ["twa(x)"]}
+    for part, at_end in ((log[:cut], "hold"), (log[cut:], "flush")):
+        table, state = wincli.aggregate(part, "time(10)", state=state, at_end=at_end, **job)
+        parts.append(table)
+    whole, some = wincli.aggregate(log, "time(10)", **job), pa.concat_tables(parts)
+    assert some["twa_x"].to_pylist() == whole["twa_x"].to_pylist()
+    assert whole["twa_x"][1].as_py() == (3 * 1 - 7 * 2) / 10
+
+
 # Windows of a table.
 
 KEYS = ["a", "b", "c"]
