@@ -121,6 +121,18 @@ def pivot_place(lo: int, hi: int) -> int:
 
 
 @kernel
+def new_pivot(lo: int, hi: int, origin: int, before: Ints) -> tuple[int, int, int, int]:
+    """Return ``(pivot, low_end, high_end, middle)`` of a range ``[lo, hi)`` that is not empty.
+
+    Ranges inside ``[low_end, high_end)`` that contain the pivot have this pivot. ``origin``: the first entry of the
+    sequence. ``middle``: the leaf at the pivot. ``before``: as in `Spans`.
+    """
+    place = pivot_place(lo - origin, hi - origin)
+    pivot, span = origin + place, place & -place
+    return pivot, pivot - span, pivot + span, before[pivot] if before.size else pivot
+
+
+@kernel
 def _pivots(lo: Ints, hi: Ints, base: Ints) -> Ints:
     """The pivot of each pane; ``lo`` for an empty pane."""
     out = lo.copy()
@@ -360,10 +372,7 @@ def _range_folds(rule: int, high: Floats, low: Floats, lo: Ints, hi: Ints, base:
         known = base[p] == origin and low_end <= lo[p] < pivot <= hi[p] < high_end and reached <= end
         if not known:
             origin = base[p]
-            place = pivot_place(lo[p] - origin, hi[p] - origin)
-            pivot = origin + place
-            low_end, high_end = pivot - (place & -place), pivot + (place & -place)
-            middle = before[pivot] if before.size else pivot
+            pivot, low_end, high_end, middle = new_pivot(lo[p], hi[p], origin, before)
             begun = reached = middle
             after = NOTHING
         # Invariant: ``back`` holds the states of [i, middle) for all i from ``begun`` on, ``after`` that of [middle,

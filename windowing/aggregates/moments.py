@@ -10,7 +10,7 @@ from ..columns.arrays import Ints
 from ..rows.membership import Membership, Memberships, batches, part, take
 from ..support.jit import kernel
 from .exact_sums import nearest_of, nearest_sums, whole_sums
-from .folds import SUM, fold, one_nan, picked, pivot_place, spans_of
+from .folds import SUM, fold, new_pivot, one_nan, picked, spans_of
 from .inputs import Dense, Ranked, frozen, halves, is_disjoint
 from .live_trees import live_sums
 from .loops import LIMB, Floats, error_of_product, longest, product_error, products_and_errors, sum_and_error
@@ -244,10 +244,7 @@ def _overlapping(high: Floats, low: Floats, lo: Ints, hi: Ints, base: Ints, befo
         known = base[p] == origin and low_end <= lo[p] < pivot <= hi[p] < high_end and reached <= end
         if not known:
             origin = base[p]
-            place = pivot_place(lo[p] - origin, hi[p] - origin)
-            pivot = origin + place
-            low_end, high_end = pivot - (place & -place), pivot + (place & -place)
-            middle = before[pivot] if before.size else pivot
+            pivot, low_end, high_end, middle = new_pivot(lo[p], hi[p], origin, before)
             begun = reached = middle
             reference = middle - 1 if begin < middle else middle
             after = (0.0, 0.0, 0.0, 0.0)

@@ -18,7 +18,7 @@ import numpy as np
 from ..columns.arrays import Ints
 from ..support.jit import kernel
 from .exact_sums import nearest_root, to_float
-from .folds import picked, pivot_place, spans_of
+from .folds import new_pivot, picked, spans_of
 from .inputs import Dense, frozen, is_disjoint
 from .loops import LIMB, Floats, longest, product_error, times
 from .moments import (
@@ -150,10 +150,7 @@ def _of_ranges(
         known = base[p] == origin and low_end <= lo[p] < pivot <= hi[p] < high_end and reached <= end
         if not known:
             origin = base[p]
-            place = pivot_place(lo[p] - origin, hi[p] - origin)
-            pivot = origin + place
-            low_end, high_end = pivot - (place & -place), pivot + (place & -place)
-            middle = before[pivot] if before.size else pivot
+            pivot, low_end, high_end, middle = new_pivot(lo[p], hi[p], origin, before)
             begun = reached = middle
             reference = middle - 1 if begin < middle else middle
             after[:] = 0.0
