@@ -21,7 +21,7 @@ from ..errors import DataError
 from ..language.spec import TimeInterval
 from ..language.tokens import rows as row_count
 from ..rows.marks import Marks, epochs
-from ..rows.membership import Memberships, memberships_of, united
+from ..rows.membership import Memberships, first_from, memberships_of, united
 from ..rows.panes import AT_END, BY_TICK, TIMING, Outputs, Panes, reason
 from ..rows.sequence import Sequences
 from ..support.jit import kernel
@@ -55,25 +55,6 @@ def causes(advance: Ints, late: Mask, advances: int, rows: int) -> tuple[Ints, L
 
 
 @kernel
-def _first_from(ascending: Ints, begin: int, end: int, value: int) -> int:
-    """Return the first place in ``[begin, end)`` of a value not smaller, ``end`` if none; fast where it is near."""
-    step, stop = 1, begin
-    while stop < end and ascending[stop] < value:
-        begin = stop + 1
-        stop += step
-        step *= 2
-    stop = min(stop, end)
-    # not `np.searchsorted`: its call alone takes longer than the usual search, which ends at the first look
-    while begin < stop:
-        middle = (begin + stop) >> 1
-        if ascending[middle] < value:
-            begin = middle + 1
-        else:
-            stop = middle
-    return begin
-
-
-@kernel
 def _first_rising(level: Ints, begin: int, value: int) -> int:
     if begin >= len(level) or level[begin] >= value:
         return begin
@@ -82,8 +63,8 @@ def _first_rising(level: Ints, begin: int, value: int) -> int:
     rise = value - level[begin]
     guess = begin + rise if 0 < rise < len(level) - begin else len(level)
     if level[guess - 1] < value:
-        return _first_from(level, guess, len(level), value)
-    return _first_from(level, begin + 1, guess - 1, value)
+        return first_from(level, guess, len(level), value)
+    return first_from(level, begin + 1, guess - 1, value)
 
 
 @kernel
@@ -104,7 +85,7 @@ def places(first: Ints, pane: Ints, repeated_first: Ints, repeated: Ints) -> Int
     for s in range(len(first) - 1):
         i = first[s]
         for j in range(repeated_first[s], repeated_first[s + 1]):
-            i = _first_from(pane, i, first[s + 1], repeated[j] + 1)
+            i = first_from(pane, i, first[s + 1], repeated[j] + 1)
             out[j] = i + j
     return out
 
@@ -149,14 +130,14 @@ def entry_runs(
                 continue
             if place > shown_bounds[s] and pane[place - 1] >= first[i]:
                 place = shown_bounds[s]
-            place = _first_from(pane, place, end, first[i])
+            place = first_from(pane, place, end, first[i])
             begin = place
             mine = count
             # A late row is in the outputs of a pane from the first advance after it on, so each late pane is a run
             # of its own, unless it continues the run before it.
             for k in range(first[i], late[i] + 1):
-                behind = _first_from(pane, begin, end, k + 1)
-                own = _first_from(advance, begin, behind, epoch[i])
+                behind = first_from(pane, begin, end, k + 1)
+                own = first_from(advance, begin, behind, epoch[i])
                 if count > mine and leave[count - 1] == own:
                     leave[count - 1] = behind
                 else:
@@ -166,7 +147,7 @@ def entry_runs(
             if late[i] < last[i]:
                 # The outputs of the panes that are on time are one run. Each pane has at least one output and few
                 # have more, so the search for its end begins at one output a pane.
-                behind = _first_from(pane, begin + last[i] - late[i], end, last[i] + 1)
+                behind = first_from(pane, begin + last[i] - late[i], end, last[i] + 1)
                 if count > mine:
                     leave[count - 1] = behind
                 else:

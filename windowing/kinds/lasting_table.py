@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,10 +17,9 @@ from ..aggregates.inputs import frozen
 from ..clock.interval_grid import now
 from ..columns.arrays import Ints, Mask, Measures
 from ..enrichment.window_table import BETWEEN_ROWS, WindowTable, spans_of
-from ..errors import DataError
 from ..language.spec import Lasting, TableWindows
 from ..rows.marks import Marks
-from ..rows.membership import Memberships, places_among, united
+from ..rows.membership import Memberships, first_above, first_from, places_among, united
 from ..rows.panes import Panes
 from ..rows.sequence import Sequences
 from ..support.jit import kernel
@@ -31,13 +30,11 @@ from .lasting import MOST_WINDOWS, facts_of, spans, too_many
 from .table import (
     BETWEEN,
     EMPTIES,
-    MOST_ENTRIES,
-    MOST_PANES,
     SKIP,
     WHOLE,
     TableKind,
-    first_above,
-    first_from,
+    check_entries,
+    check_panes,
     in_order,
     moment,
     panes_of,
@@ -158,14 +155,9 @@ class LastingTableKind(TableKind):
                 name = f"the row at arrival position {sequences.pos[over[0]]}"
                 raise too_many(self.over, sequences.rows, int(over[0]), int(counts[over[0]]), name)
 
-        def check(count: int) -> None:
-            if count > MOST_PANES:
-                what = f"{table.bound.who}: {count:,} windows of keys would come out of one task, more than "
-                raise DataError(f"{what}{MOST_PANES:,}", "use a smaller --slice-size, or fewer windows")
-
         change = (np.diff(found.key) != 0) | (np.diff(found.chain) != 0)
         bounds = np.flatnonzero(np.concatenate([[True], change, [True]])[-len(found.key) - 1 :])
-        of_chains, window = united(bounds, found.lo, found.hi - 1, check)
+        of_chains, window = united(bounds, found.lo, found.hi - 1, partial(check_panes, table))
         entries = np.append(0, np.cumsum(is_row))[bounds]
         enter, leave = places_among(entries, found.lo[is_row], last, of_chains, window)
         key = np.repeat(found.key[bounds[:-1]], np.diff(of_chains))
@@ -184,9 +176,7 @@ class LastingTableKind(TableKind):
                 frozen(windows.groups_of(table, sequences)), windows.first, windows.chains, windows.begin, windows.stop,
                 *_spans_in_order(table), empties, since, clock)  # fmt: skip
         count = _runs(*told, *_NOTHING)
-        if count > MOST_ENTRIES:
-            what = f"windows of the table are nested so deep that a task would hold {count:,} rows of them"
-            raise DataError(what, "use a smaller --slice-size, or tables with fewer nested windows")
+        check_entries(count)
         found = _Found(*(np.empty(count, np.int64) for _ in range(5)))
         if count:
             _runs(*told, *found)

@@ -22,7 +22,7 @@ from ..errors import DataError
 from ..language.spec import TableWindows
 from ..language.tokens import rows as row_count
 from ..rows.marks import Marks
-from ..rows.membership import Membership, Ranges, memberships_of
+from ..rows.membership import Membership, Ranges, first_above, first_from, memberships_of
 from ..rows.merge import merge
 from ..rows.panes import AT_END, BY_TICK, Panes, reason
 from ..rows.sequence import Sequences, group_codes
@@ -33,50 +33,14 @@ from .facts import Fact, KeyPane, amount_text
 from .key_lifetimes import Lifetimes
 from .needs import Needs
 
-MOST_PANES = 50_000_000
-MOST_ENTRIES = 400_000_000
+_MOST_PANES = 50_000_000
+_MOST_ENTRIES = 400_000_000
 SKIP, BETWEEN, WHOLE = range(3)
 
 # Windows in the order of kernels: group by group, which are the windows of one key of the table, and in a group chain
 # by chain. In a chain neither starts nor ends fall, so that the panes of a key are ranges that never fall. Nested
 # windows are in different chains, and there are as few chains as windows nest deep. Windows without length have a chain
 # of their own: no row is in them, though it may last from before to behind them.
-
-
-@kernel
-def first_from(ascending: Any, begin: int, end: int, value: Any) -> int:
-    """Return the first place in ``[begin, end)`` of a value not smaller, ``end`` if none; fast where it is near."""
-    step, stop = 1, begin
-    while stop < end and ascending[stop] < value:
-        begin = stop + 1
-        stop += step
-        step *= 2
-    stop = min(stop, end)
-    while begin < stop:
-        middle = (begin + stop) >> 1
-        if ascending[middle] < value:
-            begin = middle + 1
-        else:
-            stop = middle
-    return begin
-
-
-@kernel
-def first_above(ascending: Any, begin: int, end: int, value: Any) -> int:
-    """Return the first place in ``[begin, end)`` of a value that is larger, ``end`` if none; fast where it is near."""
-    step, stop = 1, begin
-    while stop < end and ascending[stop] <= value:
-        begin = stop + 1
-        stop += step
-        step *= 2
-    stop = min(stop, end)
-    while begin < stop:
-        middle = (begin + stop) >> 1
-        if ascending[middle] <= value:
-            begin = middle + 1
-        else:
-            stop = middle
-    return begin
 
 
 @kernel
@@ -250,6 +214,20 @@ def in_order(table: WindowTable) -> WindowsInOrder:
     )
 
 
+def check_panes(table: WindowTable, count: int) -> None:
+    """Raise `DataError` for more panes than a task makes."""
+    if count > _MOST_PANES:
+        what = f"{table.bound.who}: {count:,} windows of keys would come out of one task, more than {_MOST_PANES:,}"
+        raise DataError(what, "use a smaller --slice-size, or fewer windows")
+
+
+def check_entries(count: int) -> None:
+    """Raise `DataError` for more rows of panes than a task holds."""
+    if count > _MOST_ENTRIES:
+        what = f"windows of the table are nested so deep that a task would hold {count:,} rows of them"
+        raise DataError(what, "use a smaller --slice-size, or tables with fewer nested windows")
+
+
 class _Found(NamedTuple):
     """P panes: the key, the window in the order of kernels, and the rows ``[lo, hi)`` of each, int64 (P,)."""
 
@@ -300,9 +278,7 @@ class TableKind(WindowKind):
         group = frozen(windows.groups_of(table, sequences))
         told = (frozen(sequences.bounds), values, group, windows.first, windows.chains, windows.begin, windows.stop)
         count = _panes(*told, empties, since, clock, new, *_NOTHING)
-        if count > MOST_PANES:
-            what = f"{table.bound.who}: {count:,} windows of keys would come out of one task, more than {MOST_PANES:,}"
-            raise DataError(what, "use a smaller --slice-size, or fewer windows")
+        check_panes(table, count)
         found = _Found(*(np.empty(count, np.int64) for _ in range(4)))
         if count:
             _panes(*told, empties, since, clock, new, *found)
@@ -404,9 +380,7 @@ def _membership(bounds: Ints, found: _Found, chain: Ints) -> Ranges:
     ends = np.append(begins[1:], len(chain))
     counts = found.hi[ends - 1] - low[begins]  # from the first row of the key on: ranks are places behind it
     entries = int(counts.sum())
-    if entries > MOST_ENTRIES:
-        what = f"windows of the table are nested so deep that a task would hold {entries:,} rows of them"
-        raise DataError(what, "use a smaller --slice-size, or tables with fewer nested windows")
+    check_entries(entries)
     base = np.repeat(np.cumsum(counts) - counts, ends - begins)
     return Ranges(found.lo - low + base, found.hi - low + base, base, False, spread(low[begins], counts))
 

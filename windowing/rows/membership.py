@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -186,6 +186,43 @@ def union_members(bounds: Ints, lo: Ints, hi: Ints, first: Ints) -> Ints:
                 place += 1
                 reached = k + 1
     return members
+
+
+@kernel
+def first_from(ascending: Any, begin: int, end: int, value: Any) -> int:
+    """Return the first place in ``[begin, end)`` of a value not smaller, ``end`` if none; fast where it is near."""
+    step, stop = 1, begin
+    while stop < end and ascending[stop] < value:
+        begin = stop + 1
+        stop += step
+        step *= 2
+    stop = min(stop, end)
+    # not `np.searchsorted`: its call alone takes longer than the usual search, which ends at the first look
+    while begin < stop:
+        middle = (begin + stop) >> 1
+        if ascending[middle] < value:
+            begin = middle + 1
+        else:
+            stop = middle
+    return begin
+
+
+@kernel
+def first_above(ascending: Any, begin: int, end: int, value: Any) -> int:
+    """Return the first place in ``[begin, end)`` of a value that is larger, ``end`` if none; fast where it is near."""
+    step, stop = 1, begin
+    while stop < end and ascending[stop] <= value:
+        begin = stop + 1
+        stop += step
+        step *= 2
+    stop = min(stop, end)
+    while begin < stop:
+        middle = (begin + stop) >> 1
+        if ascending[middle] <= value:
+            begin = middle + 1
+        else:
+            stop = middle
+    return begin
 
 
 @kernel
