@@ -54,6 +54,12 @@ class Told:
         if self.asks(event.what, event.rows):
             self.asked.add(key)
 
+    def heed(self, key: Key, open_rows: dict[Key, Any]) -> None:
+        """Let a key go whose operator has asked for it, with the rows of its open window."""
+        if key in self.asked:
+            self.go(key)
+            open_rows.pop(key, None)
+
     def insert(self, key: Key, row: int, pos: int | None) -> None:
         self.held[key].append(row)
         self.tell(key, Event("insert", (row,), None, pos))
@@ -90,12 +96,7 @@ class TumblingEvents(Tumbling):
     def put_in(self, key: Key, pos: int) -> None:
         super().put_in(key, pos)
         self.told.insert(key, pos, pos)
-        self.heed(key)
-
-    def heed(self, key: Key) -> None:
-        if key in self.told.asked:
-            self.told.go(key)
-            self.open_rows.pop(key, None)
+        self.told.heed(key, self.open_rows)
 
     def evict(self, keys: Sequence[Key], at: tuple[Value, ...] | None, pos: int) -> None:
         super().evict(keys, at, pos)
@@ -108,7 +109,7 @@ class TumblingEvents(Tumbling):
         self.told.trigger(pane)
         if pane.closed_by not in {"end", "evicted"}:
             self.told.evict(key, rows, pane.pos)
-        self.heed(key)
+        self.told.heed(key, self.open_rows)
 
 
 @dataclass(kw_only=True)
@@ -121,12 +122,7 @@ class GrowingEvents(Growing):
         super().on_row(pos)
         key = self.key_of(pos)
         self.told.insert(key, pos, pos)
-        self.heed(key)
-
-    def heed(self, key: Key) -> None:
-        if key in self.told.asked:
-            self.told.go(key)
-            self.open_rows.pop(key, None)
+        self.told.heed(key, self.open_rows)
 
     def show(self, key: Key, rows: Sequence[int], *told: Any, **more: Any) -> None:
         super().show(key, rows, *told, **more)
@@ -134,7 +130,7 @@ class GrowingEvents(Growing):
         self.told.trigger(pane)
         if pane.closed_by == "time":
             self.told.evict(key, pane.rows, pane.pos)
-        self.heed(key)
+        self.told.heed(key, self.open_rows)
 
 
 @dataclass(kw_only=True)

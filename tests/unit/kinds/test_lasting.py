@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -29,6 +28,7 @@ from support import strategies as my
 from support.pane_laws import check, drawn_clock, in_result_order, library_table, policy, seconds_of
 from support.strategies import examples
 from support.table_equality import difference, in_order, same
+from support.table_windows import KEYS, nests, table_windows, typed, windows_table
 from wincli.windowing.errors import ConfigError, DataError
 
 LENGTHS = [0, 0, 1, 1, 2, 3, 5, 7, 20, 60, 200]
@@ -193,7 +193,6 @@ def test_a_value_that_holds_goes_on_from_the_last_row_before_the_open_window(clo
 
 # Windows of a table.
 
-KEYS = ["a", "b", "c"]
 CLOCKS = [
     (pa.int64(), pa.int64()), (pa.float64(), pa.float64()), (pa.timestamp("us", "UTC"), pa.timestamp("us", "UTC")),
     (pa.timestamp("s"), pa.timestamp("ms")), (pa.date32(), pa.timestamp("s")),
@@ -210,36 +209,10 @@ def spans_in_order(draw: st.DrawFn) -> list[TableRow]:
     return [(draw(st.sampled_from(KEYS)), Fraction(s), Fraction(s + draw(lengths)), at) for at, s in enumerate(starts)]
 
 
-@st.composite
-def table_windows(draw: st.DrawFn, named: bool, parts: int) -> list[Window]:
-    def window() -> Window:
-        start = Fraction(draw(st.integers(-2 * parts, 20 * parts)), parts)
-        length = Fraction(draw(st.sampled_from([0, 1, 2, 3, 5, 9, 30])), parts)
-        return Window(start, start + length, draw(st.sampled_from([*KEYS, "z"])) if named else None)
-
-    return [window() for _ in range(draw(st.integers(0, 9)))]
-
-
-def typed(values: list[Fraction], kind: pa.DataType) -> pa.Array:
-    if pa.types.is_decimal(kind):
-        return pa.array([Decimal(int(value)) for value in values], kind)
-    per_unit = {"ms": 1_000, "us": 1}.get(getattr(kind, "unit", ""), 1)
-    plain = pa.array([int(value * per_unit) for value in values], pa.int32() if pa.types.is_date(kind) else pa.int64())
-    return plain.cast(kind)
-
-
 def spans_table(rows: list[TableRow], kind: pa.DataType) -> pa.Table:
     keys, starts, ends, names = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
     return pa.table({"k": pa.array(keys, pa.string()), "t": typed(starts, kind), "u": typed(ends, kind),
                      "id": pa.array(names, pa.int64())})  # fmt: skip
-
-
-def windows_table(windows: list[Window], kind: pa.DataType, places: list[int]) -> pa.Table:
-    starts, ends = ([getattr(windows[at], name) for at in places] for name in ("start", "end"))
-    keys = pa.array([windows[at].key for at in places], pa.string())
-    return pa.table(
-        {"s": typed(starts, kind), "e": typed(ends, kind), "key": keys, "place": pa.array(places, pa.int64())}
-    )
 
 
 @examples(600)
@@ -282,11 +255,6 @@ def test_windows_of_a_table_are_those_of_the_reference(
     assert got == want
 
 
-def nests(one: Window, other: Window) -> bool:
-    """Whether the bounds of two windows fall, whichever comes first."""
-    return one.start < other.end and other.start < one.end
-
-
 @examples(400)
 @given(
     st.data(), spans_in_order(), st.booleans(), st.booleans(), st.sampled_from(["left", "right"]),
@@ -297,7 +265,7 @@ def test_nights_that_have_the_windows_which_begin_in_them_are_one_run(
 ) -> None:
     """A row that lasts on is in windows that only the table of a later night has."""
     named &= keyed
-    kind, windows = pa.int64(), data.draw(table_windows(named, 1))
+    kind, windows = pa.int64(), data.draw(table_windows(named))
     if empty == "row" and keyed and not named:  # else the number of an empty window waits for the next row of its key
         windows = [each for at, each in enumerate(windows) if not any(map(nests, [each] * at, windows[:at]))]
     request = f"w {'on k=key ' if named else ''}from s to e"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -12,23 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
-from references.table import Window, table_panes
+from references.table import table_panes
 from support.strategies import examples
 from support.table_equality import difference, in_order, same
+from support.table_windows import KEYS, nests, table_windows, typed, windows_table
 from wincli.windowing.errors import ConfigError, DataError
 
 CLOCKS = [pa.int64(), pa.float64(), pa.timestamp("s"), pa.timestamp("us", "UTC"), pa.date32(), pa.decimal128(9, 2)]
-KEYS = ["a", "b", "c"]
-
-
-@st.composite
-def window_rows(draw: st.DrawFn, named: bool) -> list[Window]:
-    def window() -> Window:
-        start = draw(st.integers(-2, 20))
-        length = draw(st.sampled_from([0, 1, 2, 3, 5, 9, 30]))
-        return Window(start, start + length, draw(st.sampled_from([*KEYS, "z"])) if named else None)
-
-    return [window() for _ in range(draw(st.integers(0, 9)))]
 
 
 @st.composite
@@ -37,24 +26,9 @@ def rows_in_order(draw: st.DrawFn) -> list[tuple[str, int, int]]:
     return [(draw(st.sampled_from(KEYS)), clock, at) for at, clock in enumerate(clocks)]
 
 
-def typed(values: list[int], kind: pa.DataType) -> pa.Array:
-    if pa.types.is_decimal(kind):
-        return pa.array([Decimal(value) for value in values], kind)
-    return pa.array(values, pa.int32() if pa.types.is_date(kind) else pa.int64()).cast(kind)
-
-
 def log_of(rows: list[tuple[str, int, int]], kind: pa.DataType) -> pa.Table:
     keys, clocks, names = ([row[at] for row in rows] for at in range(3))
     return pa.table({"k": pa.array(keys, pa.string()), "t": typed(clocks, kind), "id": pa.array(names, pa.int64())})
-
-
-def table_of(windows: list[Window], kind: pa.DataType, places: list[int] | None = None) -> pa.Table:
-    places = list(range(len(windows))) if places is None else places
-    starts, ends = ([getattr(windows[at], name) for at in places] for name in ("start", "end"))
-    keys = pa.array([windows[at].key for at in places], pa.string())
-    return pa.table(
-        {"s": typed(starts, kind), "e": typed(ends, kind), "key": keys, "place": pa.array(places, pa.int64())}
-    )
 
 
 @examples(600)
@@ -67,14 +41,14 @@ def test_windows_are_those_of_the_reference(
     kind: pa.DataType, at_end: str,
 ) -> None:  # fmt: skip
     named &= keyed
-    windows = data.draw(window_rows(named))
+    windows = data.draw(table_windows(named))
     told = [(key if keyed else "", clock, name) for key, clock, name in rows]
     mode = "keys" if empty == "row" and named else empty
     wanted = table_panes(told, windows, right=closed == "right", empty=mode, flush=at_end == "flush")
     request = f"w {'on k=key ' if named else ''}from s to e take place as which"
     found = wincli.aggregate(
         log_of(rows, kind), "table(w)", key=["k"] if keyed else [], order_by=["t"], closed=closed, empty=empty,
-        at_end=at_end, windows={request: table_of(windows, kind)}, aggregates=["n=count()", "ids=collect(id)"],
+        at_end=at_end, windows={request: windows_table(windows, kind)}, aggregates=["n=count()", "ids=collect(id)"],
     ).to_pylist()  # fmt: skip
     panes = [(row["k"] if keyed else "", row["which"], tuple(row["ids"] or ()), row["closed_by"]) for row in found]
     assert sorted(panes, key=str) == sorted(((p.key, p.window, p.rows, p.closed_by) for p in wanted), key=str)
@@ -94,14 +68,14 @@ def test_nights_that_have_the_windows_which_begin_in_them_are_one_run(
 ) -> None:
     """Whatever else their tables have: windows that are over, or known, and those of later nights."""
     named &= keyed
-    kind, windows = pa.int64(), data.draw(window_rows(named))
+    kind, windows = pa.int64(), data.draw(table_windows(named))
     if empty == "row" and keyed and not named:  # else the number of an empty window waits for the next row of its key
         windows = [each for at, each in enumerate(windows) if not any(map(nests, [each] * at, windows[:at]))]
     request = f"w {'on k=key ' if named else ''}from s to e"
     options: dict[str, Any] = {"key": ["k"] if keyed else [], "order_by": ["t"], "closed": closed, "empty": empty}
     options |= {"aggregates": ["n=count()", "ids=collect(id)"]}
     whole = wincli.aggregate(
-        log_of(rows, kind), "table(w)", windows={request: table_of(windows, kind)}, at_end="flush", **options
+        log_of(rows, kind), "table(w)", windows={request: windows_table(windows, kind)}, at_end="flush", **options
     )
     cuts = [0, *data.draw(st.lists(st.integers(0, len(rows)), max_size=3).map(sorted)), len(rows)]
     state: Any = "new"
@@ -115,7 +89,7 @@ def test_nights_that_have_the_windows_which_begin_in_them_are_one_run(
         others = data.draw(st.sets(st.sampled_from(range(len(windows))))) if windows else set()
         places = sorted(must | others)
         at_end = "flush" if is_last else "hold"
-        tonight = {request: table_of(windows, kind, places)}
+        tonight = {request: windows_table(windows, kind, places)}
         result, state = wincli.aggregate(
             log_of(own, kind), "table(w)", windows=tonight, state=state, at_end=at_end, **options
         )
@@ -123,11 +97,6 @@ def test_nights_that_have_the_windows_which_begin_in_them_are_one_run(
         clock = after
     some = in_order(pa.concat_tables(found))
     assert same(some, in_order(whole)), difference(some, in_order(whole))
-
-
-def nests(one: Window, other: Window) -> bool:
-    """Whether the bounds of two windows fall, whichever comes first."""
-    return one.start < other.end and other.start < one.end
 
 
 LOG = pa.table({"k": ["a", "a", "b"], "t": [1, 5, 9], "x": [1, 2, 3]})
