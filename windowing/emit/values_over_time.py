@@ -21,7 +21,6 @@ from ..columns.arrays import Ints, Mask, combined, take_or_null
 from ..errors import DataError
 from ..kinds.context import Signals, WindowContext
 from ..kinds.key_lifetimes import lifetimes
-from ..kinds.lasting import LastingKind
 from ..planning.plan import Plan
 from ..rows.membership import Ranges, edge_rows
 from ..rows.panes import AT_END, Panes, reason
@@ -96,7 +95,7 @@ def _life_of(panes: Panes, lives: Lives) -> Ints:
 def _rows_with_a_say(plan: Plan, sequences: Sequences, context: WindowContext, every: Panes) -> Mask | None:
     """Return the rows whose values count: not those that are rejected, nor those that are only looked back at."""
     left_out = np.zeros(len(sequences), np.bool_)
-    if context.restored is not None and isinstance(plan.kind, LastingKind):
+    if context.restored is not None and plan.kind.needs.ends is not None:
         is_kept = ~context.restored.is_new(sequences.bounds)
         if is_kept.any():  # rows that began before the window that was open have their say in the values before
             left_out |= is_kept & plan.kind.begin_before(sequences, context, context.since)
@@ -109,7 +108,7 @@ def _rows_with_a_say(plan: Plan, sequences: Sequences, context: WindowContext, e
 
 def _ends(plan: Plan, sequences: Sequences, context: WindowContext, every: Panes) -> Ints:
     """Return where the first open window of each key begins, or else its rows end, int64 (K,)."""
-    if isinstance(plan.kind, LastingKind):  # its first row may have begun long before others that it does not hold
+    if plan.kind.needs.ends is not None:  # its first row may have begun long before others that it does not hold
         counts = np.append(0, np.cumsum(plan.kind.begin_before(sequences, context, None)))
         return sequences.bounds[:-1] + np.diff(counts[sequences.bounds])
     ends = sequences.bounds[1:].copy()

@@ -14,7 +14,6 @@ from ..clock.watermark import Belief, highest
 from ..columns.arrays import ClockValue, Ints, Measures, is_true, latest_clock
 from ..columns.sort_keys import sort_keys
 from ..kinds.context import Signals, window_marks
-from ..kinds.lasting import LastingKind, longest_row, too_many
 from ..planning.plan import panes_only
 from ..planning.result_schema import MARK
 from ..ports import Batch, ChunkAccount, Counts, Split
@@ -151,14 +150,15 @@ def read_rows(work: TaskContext, chunk: Chunk) -> ChunkRows:
 def check_lengths(work: TaskContext, chunk: Chunk, rows: pa.RecordBatch, pos: Ints, reasons: Reasons | None) -> None:
     """Raise `DataError` for a row that lasts over too many windows, with its file and line."""
     kind = work.plan.kind
-    if not isinstance(kind, LastingKind):
+    if kind.needs.ends is None:
         return
-    found = longest_row(kind, rows, work.plan.sort[0], None if reasons is None else split_by_reason(reasons)[0])
-    if found is not None:
-        row, count = found
+
+    def name(row: int) -> str:
         split = next(each for each in chunk.splits if each.base <= pos[row] < each.base + each.rows)
         line = int(work.source.line_numbers(split, pos[row : row + 1])[0])
-        raise too_many(kind.spec, rows, row, count, f"{work.source.files[split.file].path}, line {line}")
+        return f"{work.source.files[split.file].path}, line {line}"
+
+    kind.check_lengths(rows, work.plan.sort[0], None if reasons is None else split_by_reason(reasons)[0], name)
 
 
 def sequences_of(work: TaskContext, rows: pa.RecordBatch, pos: Ints, reasons: Reasons | None) -> Sequences:

@@ -7,13 +7,13 @@ type of a spec: a new kind is a folder with an implementation of this contract, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import pyarrow as pa
 
 from ..clock.watermark import NO_LEVEL, Lateness
-from ..columns.arrays import Ints, Mask
+from ..columns.arrays import ClockValue, Ints, Mask
 from ..rows.marks import Marks
 from ..rows.panes import Panes
 from ..rows.sequence import Sequences
@@ -75,6 +75,18 @@ class WindowKind(ABC):
 
     def lateness(self, dtype: pa.DataType, lag: Fraction, min_gap: Fraction) -> Lateness:
         """Return the rule of late rows for a column of event time, where there is a watermark."""
+        raise NotImplementedError
+
+    # --- rows that last (`Needs.ends`)
+
+    def check_lengths(self, rows: pa.RecordBatch, clock: str, picks: Ints | None, name: Callable[[int], str]) -> None:  # noqa: B027
+        """Raise `DataError` for a row that lasts over too many windows, as far as is known before panes are.
+
+        ``clock``: the column of the clock. ``picks``: int64, the rows to look at; None: all. ``name``: says which row.
+        """
+
+    def begin_before(self, sequences: Sequences, context: WindowContext, of_clock: ClockValue | None) -> Mask:
+        """Return which rows begin before the window in which ``of_clock`` is, bool (n,); None: the clock of now."""
         raise NotImplementedError
 
     # --- partial aggregation

@@ -7,7 +7,7 @@ The windows are cells of the grid of a tumbling policy, and complete when the cl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice, takewhile
@@ -190,8 +190,13 @@ class LastingKind(WindowKind):
             kept[rows[np.searchsorted(rows, sequences.bounds[filled + 1]) - 1]] = True
         return kept
 
+    def check_lengths(self, rows: pa.RecordBatch, clock: str, picks: Ints | None, name: Callable[[int], str]) -> None:
+        found = _longest_row(self, rows, clock, picks)
+        if found is not None:
+            row, count = found
+            raise too_many(self.spec, rows, row, count, name(row))
+
     def begin_before(self, sequences: Sequences, context: WindowContext, of_clock: ClockValue | None) -> Mask:
-        """Return which rows begin before the window in which ``of_clock`` is, bool (n,); None: the clock of now."""
         found = self._cells(sequences, context)
         if not len(sequences):
             return np.zeros(0, np.bool_)
@@ -261,7 +266,7 @@ def facts_of(spec: Lasting, pane: KeyPane) -> Iterator[Fact]:
 # A row over very many windows: found as it is read, before its windows take time and memory.
 
 
-def longest_row(kind: LastingKind, rows: pa.RecordBatch, clock: str, picks: Ints | None) -> tuple[int, int] | None:
+def _longest_row(kind: LastingKind, rows: pa.RecordBatch, clock: str, picks: Ints | None) -> tuple[int, int] | None:
     """Return a row that lasts over too many windows, and over about how many; None: none does.
 
     ``picks``: int64, the rows that no reason rejects; None: all. Of dates it looks at the longest row alone.
