@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from ...support.jit import kernel
 from ..delta import comparable
 from .machine import Conditions
 from .previous import Earlier
-from .programs import Amount, Programs
+from .programs import Amount, Programs, int64s, stacked, written
 from .reach import FUNCTIONS, Kept, Reaches
 from .walk import Counts, Deltas, Flags, RowRules, Rules, no_window
 
@@ -132,15 +131,15 @@ class Gathered:
         integers = [each for each in self.deltas if not each[1]]
         floats = [each for each in self.deltas if each[1]]
         deltas = Deltas(
-            _ints(rule for rule, *_ in integers),
-            _only_read(_stacked([values for *_, values, _ in integers], np.int64, self.rows)),
-            _written([amount for *_, amount in integers], np.uint64),
-            _ints(rule for rule, *_ in floats),
-            _ints(bits for _, bits, *_ in floats),
-            _only_read(_stacked([values for *_, values, _ in floats], np.float64, self.rows)),
-            _written([amount for *_, amount in floats], np.float64),
+            int64s(rule for rule, *_ in integers),
+            _only_read(stacked([values for *_, values, _ in integers], np.int64, self.rows)),
+            written([amount for *_, amount in integers], np.uint64),
+            int64s(rule for rule, *_ in floats),
+            int64s(bits for _, bits, *_ in floats),
+            _only_read(stacked([values for *_, values, _ in floats], np.float64, self.rows)),
+            written([amount for *_, amount in floats], np.float64),
         )
-        counts = Counts(_ints(rule for rule, _ in self.counts), _written([most for _, most in self.counts], np.int64))
+        counts = Counts(int64s(rule for rule, _ in self.counts), written([most for _, most in self.counts], np.int64))
         reaches, (earlier, conditions) = self._reaches(), self.programs.built()
         window = no_window(deltas, counts, reaches, conditions)
         return Said(RowRules(flags, deltas, counts, window), reaches, conditions, earlier)
@@ -153,20 +152,20 @@ class Gathered:
         ticks = [own for own, is_float in zip(values, floating, strict=True) if not is_float]
         floats = [own for own, is_float in zip(values, floating, strict=True) if is_float]
         kept = Kept(
-            _ints(function),
+            int64s(function),
             np.array(floating, np.bool_),
             np.zeros(len(rule), np.bool_),
-            _ints(floating[:i].count(is_float) for i, is_float in enumerate(floating)),
-            _written(ticks, np.int64, self.rows),
-            _ints(offset),
-            _written(floats, np.float64, self.rows),
-            _written(valid, np.bool_, self.rows),
+            int64s(floating[:i].count(is_float) for i, is_float in enumerate(floating)),
+            written(ticks, np.int64, self.rows),
+            int64s(offset),
+            written(floats, np.float64, self.rows),
+            written(valid, np.bool_, self.rows),
         )
         return Reaches(
             kept,
-            _ints(rule),
-            _ints(each >> 32 for each in enough),
-            _ints(each & 0xFFFFFFFF for each in enough),
+            int64s(rule),
+            int64s(each >> 32 for each in enough),
+            int64s(each & 0xFFFFFFFF for each in enough),
             np.array([float(_within(each, _LARGEST)) for each in least], np.float64),
         )
 
@@ -182,30 +181,10 @@ def _first(rules: Rules | None, rule: int, fires: Mask) -> Rules:
     return rules
 
 
-def _ints(numbers: Any) -> Ints:
-    return np.array([*numbers], np.int64)
-
-
-def _stacked(arrays: Sequence[Any], dtype: Any, width: int) -> Any:
-    """Return arrays as the rows of one; those of one value are as wide as the widest."""
-    if not arrays:
-        return np.zeros((0, width), dtype)
-    arrays = [np.atleast_1d(np.asarray(each)) for each in arrays]
-    if len(arrays) == 1:
-        return np.ascontiguousarray(arrays[0].astype(dtype, copy=False)).reshape(1, -1)
-    return np.stack(np.broadcast_arrays(*arrays)).astype(dtype, copy=False)
-
-
 def _only_read(array: Any) -> Any:
     """Return an array as loops know it that only read it, be it of a column or made here: they are compiled once."""
     array.flags.writeable = False
     return array
-
-
-def _written(arrays: Sequence[Any], dtype: Any, width: int = 1) -> Any:
-    """Return arrays as `_stacked` does, for loops that may write to them."""
-    stacked = _stacked(arrays, dtype, width)
-    return stacked if stacked.flags.writeable else stacked.copy()
 
 
 @kernel

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from ...columns.arrays import Mask, combined, measures, scale_of
+from ...columns.arrays import Ints, Mask, combined, measures, scale_of
 from ...columns.sort_keys import sort_keys
 from ...expressions.syntax import Expression, parse_expression
 from ...expressions.types import plain_type
@@ -88,12 +88,12 @@ class Programs:
             return earlier, None
         taken = list(compiler.kept)
         kept = Kept(
-            _ints(FUNCTIONS[each.function] for each in taken),
+            int64s(FUNCTIONS[each.function] for each in taken),
             _bools(each.is_float for each in taken), _bools(each.source.is_narrow for each in taken),
-            _ints(compiler.place_of(each) for each in taken), made.ints, np.zeros(len(taken), np.int64), made.floats,
+            int64s(compiler.place_of(each) for each in taken), made.ints, np.zeros(len(taken), np.int64), made.floats,
             self._valid(taken),
         )  # fmt: skip
-        numbers = _ints([len(self.amounts)]), _ints(rule for rule, _ in asked), _ints([len(self.befores)])
+        numbers = int64s([len(self.amounts)]), int64s(rule for rule, _ in asked), int64s([len(self.befores)])
         may_fail = _bools([compiler.may_fail and bool(self.afters)])
         return earlier, Conditions(made, *numbers, kept, may_fail, np.zeros(len(self.sequences), np.int64))
 
@@ -106,11 +106,11 @@ class Programs:
             is_there[at] = True
             (float_at if isinstance(value, float) else int_at)[at] = value
         return Machine(
-            np.array(compiler.code, np.int64).reshape(-1, 4), _ints(compiler.start),
-            _ints(each.at for each in compiler.results),
-            _stacked([values for values, _ in ints], np.int64, rows),
-            _stacked([values for values, _ in floats], np.float64, rows),
-            _stacked([has for _, has in ints], np.bool_, rows), _stacked([has for _, has in floats], np.bool_, rows),
+            np.array(compiler.code, np.int64).reshape(-1, 4), int64s(compiler.start),
+            int64s(each.at for each in compiler.results),
+            written([values for values, _ in ints], np.int64, rows),
+            written([values for values, _ in floats], np.float64, rows),
+            written([has for _, has in ints], np.bool_, rows), written([has for _, has in floats], np.bool_, rows),
             int_at, float_at, is_there, np.zeros(len(compiler.results), np.bool_),
         )  # fmt: skip
 
@@ -135,7 +135,7 @@ class Programs:
             else self._column(each.argument).is_valid().to_numpy(zero_copy_only=False)
             for each in taken
         ]  # fmt: skip
-        return _stacked(has, np.bool_, rows)
+        return written(has, np.bool_, rows)
 
     def _earlier(self, compiler: Compiler, made: Machine) -> Earlier:
         before, rows = list(compiler.before.items()), len(self.sequences)
@@ -151,15 +151,16 @@ class Programs:
             asked[pair] = True
         default = np.array([key.default for key, _ in before], np.float64)
         return Earlier(
-            made, _ints(kinds), _ints(each.place for each in self.amounts), _bools(each.moves for each in self.amounts),
+            made, int64s(kinds), int64s(each.place for each in self.amounts),
+            _bools(each.moves for each in self.amounts),
             np.array([each.numerator / each.denominator for each in units], np.float64),
             np.array([min(each.numerator, 2**64 - 1) for each in units], np.uint64),
             np.array([each.denominator for each in units], np.uint64),
             _bools(each.kind == "float" for each in compiler.results[: len(self.amounts)]),
             _bools(each.expression is None for each in self.amounts),
-            _ints(FUNCTIONS[each.function] for each in taken), _bools(each.is_float for each in taken),
-            _bools(each.source.is_narrow for each in taken), _ints(compiler.place_of(each) for each in taken),
-            self._valid(taken), _ints(found.at for _, found in before),
+            int64s(FUNCTIONS[each.function] for each in taken), _bools(each.is_float for each in taken),
+            _bools(each.source.is_narrow for each in taken), int64s(compiler.place_of(each) for each in taken),
+            self._valid(taken), int64s(found.at for _, found in before),
             _bools(key.is_absolute for key, _ in before), np.zeros(len(before), np.bool_), asked,
             np.array([key.share for key, _ in before], np.float64), default, np.zeros((2, len(before))),
             self._begun(default, np.array([key.share > 0 for key, _ in before], np.bool_)), np.full(2, -1, np.int64),
@@ -209,7 +210,8 @@ def _ranks(columns: Mapping[str, pa.Array]) -> dict[str, Any]:
     return found
 
 
-def _ints(numbers: Any) -> Any:
+def int64s(numbers: Any) -> Ints:
+    """Return numbers as an array, int64."""
     return np.array([*numbers], np.int64)
 
 
@@ -217,6 +219,17 @@ def _bools(values: Any) -> Any:
     return np.array([*values], np.bool_)
 
 
-def _stacked(arrays: Sequence[Any], dtype: Any, width: int) -> Any:
-    """Return arrays as the rows of one that loops may write to."""
-    return np.array(arrays, dtype) if arrays else np.zeros((0, width), dtype)
+def stacked(arrays: Sequence[Any], dtype: Any, width: int) -> Any:
+    """Return arrays as the rows of one; those of one value are as wide as the widest."""
+    if not arrays:
+        return np.zeros((0, width), dtype)
+    arrays = [np.atleast_1d(np.asarray(each)) for each in arrays]
+    if len(arrays) == 1:
+        return np.ascontiguousarray(arrays[0].astype(dtype, copy=False)).reshape(1, -1)
+    return np.stack(np.broadcast_arrays(*arrays)).astype(dtype, copy=False)
+
+
+def written(arrays: Sequence[Any], dtype: Any, width: int = 1) -> Any:
+    """Return arrays as `stacked` does, for loops that may write to them."""
+    found = stacked(arrays, dtype, width)
+    return found if found.flags.writeable else found.copy()
