@@ -22,6 +22,7 @@ NAMES = sorted(
     key=lambda name: [*map(int, name.split("."))],
 )
 WITH_STATE = [name for name in NAMES if name != "0.2.0"]
+WITH_TABLES = [name for name in WITH_STATE if int(name.split(".")[1]) >= 19]
 LOG = {
     1: "08:00:00,ann,1,0.5,a 08:10:00,ann,2,0.25,b 09:00:00,bob,3,1.5,c 23:50:00,ann,4,2.5,d 23:55:00,,5,2.5,e",
     2: "00:05:00,ann,6,0.125,f 00:10:00,bob,7,,g 23:45:00,bob,8,4.5, 23:58:00,ann,9,0.75,h",
@@ -29,6 +30,9 @@ LOG = {
 }
 CALLS = ("-k", "user", "-a", "count()", "-a", "s=sum(n)", "-a", "m=mean(x)", "-a", "l=last(word)")
 GAPS = ("-w", "gap(ts, 30m)", *CALLS, "log", "gaps", "--state", "st")
+TABLE = "shifts=shifts.csv on user=who from start to end take name"
+OVER_TIME = ("-k", "user", "-a", "count()", "-a", "s=integral(x)", "-a", "f=locf(last(word))")
+SHIFTS = ("-w", "table(shifts)", "--windows", TABLE, *OVER_TIME, "log", "shifts", "--state", "st3")
 SLIDES = ("-w", "sliding, count(3), count(1)", *CALLS, "--order-by", "ts", "log", "slides", "--state", "st2")
 
 
@@ -55,7 +59,7 @@ def anew(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_there_is_an_archive_of_each_release() -> None:
-    assert [*map(str, NAMES)] == [f"0.{n}.0" for n in range(2, 14)] + ["0.14.1", "0.15.0", "0.16.0", "0.17.0", "0.18.0"]
+    assert [*map(str, NAMES)] == [f"0.{n}.0" for n in range(2, 14)] + ["0.14.1", *(f"0.{n}.0" for n in range(15, 20))]
 
 
 @pytest.mark.parametrize("name", WITH_STATE)
@@ -72,6 +76,20 @@ def test_a_run_goes_on_from_the_state_of_a_release(name: str, anew: Path, tmp_pa
         told = wincli_here("verify", state, cwd=folder).out.splitlines()
         damaged = [line for line in told if line.startswith("damaged: ")]
         assert all(line.endswith(" is gone") for line in damaged)  # records name the folder of the machine they are of
+
+
+@pytest.mark.parametrize("name", WITH_TABLES)
+def test_windows_of_a_table_go_on_from_the_state_of_a_release(name: str, tmp_path: Path) -> None:
+    folder = unpacked(name, tmp_path / name)
+    log_of(folder, 3)
+    done(folder, "run", *SHIFTS, *span(3, 3))
+    again = tmp_path / "anew"
+    log_of(again, 1, 2, 3)
+    (again / "shifts.csv").write_text((folder / "shifts.csv").read_text())
+    done(again, "run", *SHIFTS, *span(1, 3))
+    last = f"shifts/dt={day(3)}"
+    assert table(folder / last).num_rows > 0
+    assert table(folder / last).equals(table(again / last))
 
 
 @pytest.mark.parametrize(
