@@ -12,7 +12,7 @@ from ...readers.files.result_folders import order_files
 from ...readers.files.walk import ListedFile
 from ...readers.options import ReadOptions
 from ...windowing.errors import ConfigError, InputError, printable
-from ...windowing.language.enrichment import with_path
+from ...windowing.language.enrichment import at_unit
 from ...windowing.ports import InputFile
 from .fingerprint import absolute
 
@@ -151,6 +151,6 @@ def outputs_of(job: Job, input_paths: InputPaths, unit: Unit) -> tuple[str, ...]
 def unit_job(job: Job, input_paths: InputPaths, unit: Unit, found: UnitInput) -> Job:
     """Return the job of one unit: the requested job with the inputs and outputs of the unit."""
     *own, output = outputs_of(job, input_paths, unit)
-    tables = tuple(with_path(each, fill(each.path, unit)) for each in job.tables)
+    tables = tuple(at_unit(each, fill(each.path, unit)) if has_date(each.path) else each for each in job.tables)
     job = job.with_stage_outputs(own).model_copy(update={"input": found.paths, "output": output})
     return job.at(bases=found.bases, tables=tables)

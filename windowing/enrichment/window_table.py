@@ -17,10 +17,11 @@ from ..errors import ConfigError, DataError, did_you_mean
 from ..language.enrichment import WindowsFrom
 from ..language.tokens import column_text
 from ..ports import Source
+from ..rows.sequence import group_codes
 from ..support.amounts import size
 from ..support.column_types import plain
 from .binding import ComparedPair, bind_keys, bind_taken, common_type
-from .table import as_seen, place_of, read_all
+from .table import as_seen, compared, place_of, read_all
 
 PLACE, PASSED = "__place", "__passed"
 """Columns of windows: their place in the table; and in a state, whether they are known, and no longer in force."""
@@ -296,44 +297,68 @@ def _behind(values: Measures) -> Measures:
     return np.where(values < _LARGEST, values + 1, _LARGEST)
 
 
-# From run to run: a window is fixed when the clock has reached its start. From then on a state holds it.
+# From run to run: a window is fixed when the clock has reached its start. From then on a state holds it. Those that
+# begin are the table's. Tables of units add up: a state holds what begins, too, until it is fixed, or a later table has
+# windows of the same keys and start in its place.
 
 
 def in_force(table: WindowTable, before: pa.Table | None, clock: ClockValue | None) -> WindowTable:
     """Return the windows in force behind a cut: those that are fixed and not over, and of the table those that begin.
 
+    Of tables of units also those that begin in tables before, unless this one has windows of their keys and start.
     ``before``: windows as `known_windows` leaves them; None: there was no run before. ``clock``: where it stood then.
     """
-    if before is None or clock is None:
+    bound = table.bound
+    if before is None or (clock is None and not bound.request.of_unit):
         return table
-    bound, known = table.bound, as_seen(table.bound, before, table.rows.schema)
+    known = as_seen(bound, before, table.rows.schema)
     _, stop, fixed = bounds_of(bound, known)
-    goes_on = (stop > clock) | (bound.empty == BETWEEN_ROWS)
+    goes_on = ~_is_reached(stop, clock) | (bound.empty == BETWEEN_ROWS)
     passed = combined(before.column(PASSED)).to_numpy(zero_copy_only=False)
-    is_held = ~passed & (fixed <= clock) & goes_on
-    is_old = bounds_of(bound, table.rows).fixed <= clock
+    is_held = ~passed & _is_reached(fixed, clock) & goes_on
+    is_old = _is_reached(bounds_of(bound, table.rows).fixed, clock)
     old, new = table.rows.filter(pa.array(is_old)), table.rows.filter(pa.array(~is_old))
+    pending = known.slice(0, 0)
+    if bound.request.of_unit:
+        pending = known.filter(pa.array(~passed & ~_is_reached(fixed, clock)))
+        pending = pending.filter(pa.array(~_is_replaced(bound, pending, new)))
     own, seen = _identities(bound, old), _identities(bound, known, passed)
     held = known.filter(pa.array(is_held))
-    in_table = np.concatenate([np.isin(seen[is_held], own), np.ones(new.num_rows, np.bool_)])
+    in_table = np.repeat([False, True], [pending.num_rows, new.num_rows])
+    in_table = np.concatenate([np.isin(seen[is_held], own), in_table])
     left = old.filter(pa.array(~np.isin(own, seen[is_held])))
-    return _in_force(bound, pa.concat_tables([held, new]), in_table, left, int(np.count_nonzero(~np.isin(own, seen))))
+    rows, late = pa.concat_tables([held, pending, new]), int(np.count_nonzero(~np.isin(own, seen)))
+    return _in_force(bound, rows, in_table, left, late)
 
 
 def known_windows(table: WindowTable, clock: ClockValue | None) -> pa.Table:
     """Return what the next run must know of windows: those that are fixed and not over, and those that tables repeat.
 
-    ``clock``: where it stands. Windows that are over are known as long as the table has them: then they are not new.
+    Of tables of units also those that begin, for the next unit has another table. ``clock``: where it stands. Windows
+    that are over are known as long as the table has them: then they are not new.
     """
-    rows, no = table.rows, np.zeros(table.rows.num_rows, np.bool_)
-    is_kept, is_passed = no, no
-    if clock is not None:
-        _, stop, fixed = bounds_of(table.bound, rows)
-        is_passed = (stop <= clock) & (table.bound.empty != BETWEEN_ROWS)
-        is_kept = (fixed <= clock) & (~is_passed | table.in_table)
+    rows = table.rows
+    _, stop, fixed = bounds_of(table.bound, rows)
+    is_fixed = _is_reached(fixed, clock)
+    is_passed = _is_reached(stop, clock) & (table.bound.empty != BETWEEN_ROWS)
+    is_kept = is_fixed & (~is_passed | table.in_table)
+    if table.bound.request.of_unit:
+        is_kept |= ~is_fixed
     kept = rows.filter(pa.array(is_kept))
     flags = np.concatenate([is_passed[is_kept], np.ones(table.passed.num_rows, np.bool_)])
     return pa.concat_tables([kept, table.passed]).append_column(PASSED, pa.array(flags))
+
+
+def _is_reached(values: Measures, clock: ClockValue | None) -> Mask:
+    return np.zeros(len(values), np.bool_) if clock is None else np.asarray(values <= clock)
+
+
+def _is_replaced(bound: BoundWindows, rows: pa.Table, new: pa.Table) -> Mask:
+    """Return which windows have the keys and the start of one that is new, bool (n,)."""
+    both = pa.concat_tables([rows, new])
+    keys = [compared(both.column(pair.right), pair) for pair in bound.keys]
+    codes, _ = group_codes([*keys, comparable(bound, both, bound.request.start)])
+    return np.isin(codes[: rows.num_rows], codes[rows.num_rows :])
 
 
 def _identities(bound: BoundWindows, rows: pa.Table, last: Mask | None = None) -> Ints:

@@ -121,6 +121,7 @@ class WindowsFrom:
     ``keys``: the columns whose values say which keys a window is for; none: it is for every key.
     ``start``, ``end``: the columns with the bounds.
     ``take``: the columns that the result gets; None: all but keys and bounds.
+    ``of_unit``: whether it is the table of one unit, and those of units add up; else it is the whole list.
     """
 
     name: str
@@ -129,6 +130,7 @@ class WindowsFrom:
     start: str
     end: str
     take: tuple[Taken, ...] | None = None
+    of_unit: bool = False
 
     @property
     def clauses(self) -> str:
@@ -148,6 +150,11 @@ T = TypeVar("T", bound=BesideRows)
 def with_path(table: T, path: str) -> T:
     """Return the request for a table with another path."""
     return replace(table, path=path)
+
+
+def at_unit(table: BesideRows, path: str) -> BesideRows:
+    """Return the request for the table that one unit has for itself, at its path."""
+    return replace(table, path=path, of_unit=True) if isinstance(table, WindowsFrom) else replace(table, path=path)
 
 
 def _path_text(path: str, bare: re.Pattern[str]) -> str:

@@ -28,7 +28,7 @@ from support import strategies as my
 from support.pane_laws import check, drawn_clock, in_result_order, library_table, policy, seconds_of
 from support.strategies import examples
 from support.table_equality import difference, in_order, same
-from support.table_windows import KEYS, nests, table_windows, typed, windows_table
+from support.table_windows import KEYS, nests, of_units, table_windows, tables_of_units, typed, windows_table
 from wincli.windowing.errors import ConfigError, DataError
 
 LENGTHS = [0, 0, 1, 1, 2, 3, 5, 7, 20, 60, 200]
@@ -294,6 +294,41 @@ def test_nights_that_have_the_windows_which_begin_in_them_are_one_run(
         clock = after
     some = in_order(pa.concat_tables(found))
     assert same(some, in_order(whole)), difference(some, in_order(whole))
+
+
+@examples(400)
+@given(
+    st.data(), spans_in_order(), st.booleans(), st.booleans(), st.sampled_from(["left", "right"]),
+    st.sampled_from(["skip", "row"]), st.booleans(),
+)  # fmt: skip
+def test_tables_of_units_add_up_to_those_of_one_run(
+    data: st.DataObject, rows: list[TableRow], keyed: bool, named: bool, closed: Any, empty: Any, changes: bool
+) -> None:
+    """A row that lasts on is in windows of earlier tables that begin behind the last row of their unit."""
+    named &= keyed
+    kind, windows = pa.int64(), data.draw(table_windows(named))
+    if empty == "row" and keyed and not named:  # else the number of an empty window waits for the next row of its key
+        windows = [each for at, each in enumerate(windows) if not any(map(nests, [each] * at, windows[:at]))]
+    request = f"w {'on k=key ' if named else ''}from s to e"
+    options: dict[str, Any] = {"key": ["k"] if keyed else [], "order_by": ["t"], "closed": closed, "empty": empty}
+    options |= {"ends": "u", "aggregates": ["n=count()", "ids=collect(id)", "sum(_overlap)", "max_overlap()"]}
+    cuts = [0, *data.draw(st.lists(st.integers(0, len(rows)), max_size=4).map(sorted)), len(rows)]
+    clocks = [rows[cut - 1][1] if cut else None for cut in cuts[:-1]]
+    every, tables, whole = data.draw(tables_of_units(windows, clocks, changes))
+    one = {request: windows_table(every, kind, whole)}
+    wanted = wincli.aggregate(spans_table(rows, kind), "table(w)", windows=one, **options)
+    state: Any = "new"
+    found = list[pa.Table]()
+    for (low, high), table in zip(pairwise(cuts), tables, strict=True):
+        at_end = "flush" if len(found) == len(tables) - 1 else "hold"
+        tonight = {request: windows_table(every, kind, table)}
+        with of_units():
+            result, state = wincli.aggregate(
+                spans_table(rows[low:high], kind), "table(w)", windows=tonight, state=state, at_end=at_end, **options
+            )
+        found.append(result)
+    some = in_order(pa.concat_tables(found))
+    assert same(some, in_order(wanted)), difference(some, in_order(wanted))
 
 
 def test_nested_windows_of_many_rows_are_made_a_part_at_a_time_in_the_order_of_the_result() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +15,7 @@ import wincli
 from references.table import table_panes
 from support.strategies import examples
 from support.table_equality import difference, in_order, same
-from support.table_windows import KEYS, nests, table_windows, typed, windows_table
+from support.table_windows import KEYS, nests, of_units, table_windows, tables_of_units, typed, windows_table
 from wincli.windowing.errors import ConfigError, DataError
 
 CLOCKS = [pa.int64(), pa.float64(), pa.timestamp("s"), pa.timestamp("us", "UTC"), pa.date32(), pa.decimal128(9, 2)]
@@ -97,6 +98,70 @@ def test_nights_that_have_the_windows_which_begin_in_them_are_one_run(
         clock = after
     some = in_order(pa.concat_tables(found))
     assert same(some, in_order(whole)), difference(some, in_order(whole))
+
+
+@examples(400)
+@given(
+    st.data(), rows_in_order(), st.booleans(), st.booleans(), st.sampled_from(["left", "right"]),
+    st.sampled_from(["skip", "row"]), st.sampled_from(CLOCKS), st.booleans(),
+)  # fmt: skip
+def test_tables_of_units_add_up_to_those_of_one_run(
+    data: st.DataObject, rows: list[tuple[str, int, int]], keyed: bool, named: bool, closed: str, empty: str,
+    kind: pa.DataType, changes: bool,
+) -> None:  # fmt: skip
+    """Wherever rows of a unit end, or where it has none: windows that begin go on to the units behind it."""
+    named &= keyed
+    windows = data.draw(table_windows(named))
+    if empty == "row" and keyed and not named:  # else the number of an empty window waits for the next row of its key
+        windows = [each for at, each in enumerate(windows) if not any(map(nests, [each] * at, windows[:at]))]
+    request = f"w {'on k=key ' if named else ''}from s to e"
+    options: dict[str, Any] = {"key": ["k"] if keyed else [], "order_by": ["t"], "closed": closed, "empty": empty}
+    options |= {"aggregates": ["n=count()", "ids=collect(id)"]}
+    cuts = [0, *data.draw(st.lists(st.integers(0, len(rows)), max_size=4).map(sorted)), len(rows)]
+    clocks = [rows[cut - 1][1] if cut else None for cut in cuts[:-1]]
+    every, tables, whole = data.draw(tables_of_units(windows, clocks, changes))
+    log, one = log_of(rows, kind), {request: windows_table(every, kind, whole)}
+    wanted = wincli.aggregate(log, "table(w)", windows=one, at_end="flush", **options)
+    state, found = "new", list[pa.Table]()
+    for (low, high), table in zip(pairwise(cuts), tables, strict=True):
+        own, at_end = log[low:high], "flush" if len(found) == len(tables) - 1 else "hold"
+        tonight = {request: windows_table(every, kind, table)}
+        with of_units():
+            result, state = wincli.aggregate(own, "table(w)", windows=tonight, state=state, at_end=at_end, **options)
+        found.append(result)
+    some = in_order(pa.concat_tables(found))
+    assert same(some, in_order(wanted)), difference(some, in_order(wanted))
+
+
+def known(state: pa.Table) -> list[tuple[int, int]]:
+    """The bounds of the windows that a state knows."""
+    registers = next(each for each in state["_registers"].to_pylist() if each is not None)
+    return [(each["s"], each["e"]) for each in registers["windows"]]
+
+
+def test_windows_that_begin_are_known_until_they_are_over_and_a_whole_list_says_them_itself() -> None:
+    def night(clocks: list[int], windows: list[tuple[int, int]], state: Any, adds_up: bool = True) -> Any:
+        table = pa.table({"s": pa.array([s for s, _ in windows], pa.int64()), "e": [e for _, e in windows]})
+        table = table.set_column(1, "e", table["e"].cast(pa.int64()))
+        with of_units() if adds_up else nullcontext():
+            return wincli.aggregate(
+                pa.table({"t": pa.array(clocks, pa.int64())}), "table(w)", order_by="t", state=state,
+                windows={"w from s to e": table},
+            )  # fmt: skip
+
+    _, first = night([], [(5, 9), (2, 3)], "new")
+    assert known(first) == [(5, 9), (2, 3)]
+    _, second = night([4], [(7, 8), (5, 6)], first)
+    assert known(second) == [(7, 8), (5, 6)]
+    result, third = night([5, 7, 20], [], second)
+    assert (result["window_start"].to_pylist(), known(third)) == ([5, 7], [])
+    for state, others in ((second, []), (second, [(7, 9)])):  # what begins is as the list says, which is the whole
+        result, _ = night([5, 7, 20], others, state, False)
+        assert list(zip(*(result[name].to_pylist() for name in ("window_start", "window_end")), strict=True)) == others
+    _, listed = night([4], [(1, 9), (7, 8)], "new", False)  # as states have been that tables of units go on from
+    assert known(listed) == [(1, 9)]
+    result, _ = night([5, 6, 20], [(6, 7)], listed)
+    assert result["window_start"].to_pylist() == [6, 1]
 
 
 LOG = pa.table({"k": ["a", "a", "b"], "t": [1, 5, 9], "x": [1, 2, 3]})
