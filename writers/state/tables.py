@@ -145,6 +145,8 @@ def _schema(keys: pa.Table | None, rows: pa.Table, key: Sequence[str], registers
     if registers.advances is not None:
         advances = advance_table(registers.advances)
         told.append(pa.field("advances", pa.list_(pa.struct(list(advances.schema)))))
+    if registers.windows is not None:
+        told.append(pa.field("windows", pa.list_(pa.struct(list(registers.windows.schema)))))
     of_key = pa.struct([*own, (PARTS, pa.int64()), (NEXT, pa.int64())])
     columns = [(PART, pa.int64()), (STATE, of_key), (ROWS, pa.list_(pa.struct(held))), (REGISTERS, pa.struct(told))]
     return pa.schema([*(rows.schema.field(name) for name in key), *columns])
