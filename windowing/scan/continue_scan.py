@@ -89,7 +89,9 @@ def continue_scan(plan: Plan, new: OrderedRows, signals: Signals, carry: Carry, 
     before = carry.registers
     sequences, restored, idle = restore_rows(plan, new.sequences, signals, carry)
     clock = end.clock
-    if end.of_all_keys and not plan.key and (len(new.rejects) or (new.duplicates and plan.options.empty == "mark")):
+    marks_ticks = plan.options.empty == "mark"
+    left_out = len(new.rejects) or (new.duplicates and marks_ticks)
+    if end.of_all_keys and left_out and (marks_ticks or not plan.key):
         # the cell of a row that is left out would seem to have rows
         clock = latest_clock([latest(plan, new.sequences.rows), before.clock, end.given])
     closed = last_closed(plan, sequences, signals, end.watermark) if end.is_continued else NO_LEVEL

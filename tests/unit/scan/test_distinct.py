@@ -20,7 +20,7 @@ from references.distinct import Row, let_through
 from references.tumbling import read, seconds_per_unit
 from support.event_logs import logs
 from support.strategies import column, examples, walk
-from support.table_equality import difference, same
+from support.table_equality import difference, in_order, same
 from support.window_cases import MORE, WINDOWS, T, WindowCase
 from wincli.windowing.columns.arrays import combined
 from wincli.windowing.columns.row_hashes import RowHasher
@@ -150,6 +150,50 @@ def test_windows_see_the_rows_that_are_let_through(
     wanted = wincli.aggregate(left, window, **options, **clock)
     found = wincli.aggregate(table, window, distinct=distinct, **options)
     assert same(found, wanted), difference(found, wanted)
+
+
+MARKED = [
+    ("time(1)", {}), ("time(2)", {"closed": "right"}), ('cron("* * * * *", "Europe/Paris")', {}),
+    ("time(2)", {"ends": "till"}), ("time(1)", {"ends": "till", "closed": "right"}),
+]  # fmt: skip
+"""Windows that tell ticks without rows."""
+
+
+@examples(400)
+@given(st.data(), logs(), st.sampled_from(MARKED), st.booleans(), st.booleans())
+def test_ticks_without_rows_are_told_once_however_rows_are_cut(
+    data: st.DataObject, table: pa.Table, case: tuple[str, dict[str, Any]], keyed: bool, fails: bool
+) -> None:
+    """A row that is left out has no cell, and moves no clock: with a key, too, and where ``lag`` has it rejected."""
+    window, own = case
+    options: dict[str, Any] = {"key": ["k"] if keyed else [], "order_by": T, "empty": "mark", "rejected": "drop", **own}
+    options |= {"aggregates": ["n=count()", "ids=collect(id)"]}
+    if asked := data.draw(st.sampled_from(["u within 3", "u, flag within 9 count 4", "flag count 3", None])):
+        options["distinct"] = asked
+    if fails:
+        options["let"] = "y=CAST(CASE WHEN lag(flag) THEN u ELSE '1' END AS int)"
+        options["aggregates"].append("y=sum(y)")
+    table = table.sort_by("t")
+    whole = wincli.aggregate(table, window, **options)
+    found, state = list[pa.Table](), "new"
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(table)), min_size=1, max_size=4)))
+    for low, high in zip([0, *cuts], [*cuts, None], strict=True):
+        rows, at_end = table[low:high], "flush" if high is None else "hold"
+        part, state = wincli.aggregate(rows, window, state=state, at_end=at_end, **options)
+        found.append(part)
+    got, want = in_order(pa.concat_tables(found)), in_order(whole)
+    assert same(got, want), difference(got, want)
+
+
+@pytest.mark.parametrize("own", [{}, {"ends": "e"}])
+def test_a_row_that_is_left_out_does_not_take_the_mark_of_its_tick(own: dict[str, str]) -> None:
+    """The last row of the first call repeats one; it is alone in its cell, which ends in the second call."""
+    table = pa.table({"t": [1, 8, 62, 181], "e": [2, 9, 63, 182], "g": ["v", "v", "v", "u"], "k": ["b", "a", "b", "a"]})
+    options = {"key": "k", "order_by": "t", "distinct": "g count 2", "empty": "mark", **own}
+    _, state = wincli.aggregate(table[:3], "time(7)", state="new", **options)
+    found, _ = wincli.aggregate(table[3:], "time(7)", state=state, at_end="flush", **options)
+    only = found.filter(pc.equal(found["_mark"], "only"))["_at"].to_pylist()
+    assert only == list(range(21, 182, 7))
 
 
 def rejected_with(distinct: str, **options: Any) -> str:
