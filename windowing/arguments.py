@@ -225,7 +225,11 @@ def plan_of_call(schema: pa.Schema, given: Mapping[str, Any], rows: pa.Table | N
     if order is not None and order != "arrival":
         order = as_names(order, "order_by")
     stream, look = stream_of_columns(schema), no_look if rows is None else look_at(rows)
-    tables = {parse_windows(text, False): as_table(each) for text, each in (given.get("windows") or {}).items()}
+    windows = given.get("windows") or {}
+    if not isinstance(windows, Mapping):
+        do = 'write windows={"NAME [on KEY] from START to END": table}'
+        raise ConfigError(f"windows: {_kind(windows)} is no mapping of texts to tables", do)
+    tables = {parse_windows(text, False): as_table(each) for text, each in windows.items()}
     opened = [GivenTable(request, each.schema) for request, each in tables.items()]
     key = as_names(given.get("key", ()), "key")
     plan = make_plan(spec, schema, key, order, calls, options, stream, look=look, tables=opened)

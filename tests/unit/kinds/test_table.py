@@ -167,7 +167,7 @@ def test_windows_that_begin_are_known_until_they_are_over_and_a_whole_list_says_
 LOG = pa.table({"k": ["a", "a", "b"], "t": [1, 5, 9], "x": [1, 2, 3]})
 
 
-def told(windows: dict[str, Any], spec: str = "table(w)", **options: Any) -> str:
+def told(windows: Any, spec: str = "table(w)", **options: Any) -> str:
     with pytest.raises((ConfigError, DataError)) as caught:
         wincli.aggregate(LOG, spec, order_by=["t"], windows=windows, **options)
     return str(caught.value)
@@ -196,5 +196,6 @@ def test_a_table_that_does_not_fit_the_window_is_refused() -> None:
     ):
         assert words in told({request: table}), request
     assert "windows: 'w' is used by no window" in told({"w from s to e": table}, "count(2)")
+    assert "windows: builtins.str is no mapping of texts to tables" in told("w from s to e")
     assert "--empty mark" in told({"w from s to e": table}, empty="mark")
     assert "--emit left is for" in told({"w from s to e": table}, emit="left")
