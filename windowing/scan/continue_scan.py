@@ -105,7 +105,7 @@ def continue_scan(plan: Plan, new: OrderedRows, signals: Signals, carry: Carry, 
             finishing = finishing_tables(plan, idle, scanned.hidden)
         idle = replace(idle, key_state=replace(idle.key_state, operator=nothing))
     if idle is not None and plan.options.at_end != "hold":  # these windows begin anew, too
-        idle = replace(idle, key_state=replace(idle.key_state, ongoing=None))
+        idle = replace(idle, key_state=replace(idle.key_state, newest=None, ongoing=None))
     marks_only = mark_only_rows(plan, scanned, sequences, signals.marks, context) if end.of_all_keys else ()
     advances = None
     if end.is_continued and signals.watermarks is not None:

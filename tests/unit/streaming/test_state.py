@@ -63,6 +63,18 @@ def test_windows_are_numbered_on_after_a_flush() -> None:
     assert [(row["user"], row["window"]) for row in second.to_pylist()] == [("ann", 1), ("bob", 1)]
 
 
+@pytest.mark.parametrize("options", [{"distinct": "amount count 9"}, {"aggregates": "before=last(lag(amount))"}])
+def test_behind_a_flush_no_key_looks_back_whether_or_not_it_had_rows_in_that_call(options: dict[str, Any]) -> None:
+    job = DELTA | {"window": "count(1)", "at_end": "flush"} | options
+    _, whole = wincli.aggregate(LOG[:4], state="new", **job)
+    _, state = wincli.aggregate(LOG[:2], state="new", **job | {"at_end": "hold"})
+    _, parts = wincli.aggregate(LOG[2:4], state=state, **job)  # none of bob
+    more = pa.table({"user": ["bob", "ann"], "t": [80, 81], "amount": [1.0, 4.0]})
+    found = [wincli.aggregate(more, state=each, **job)[0].to_pylist() for each in (whole, parts)]
+    assert found[0] == found[1]
+    assert [row["user"] for row in found[0]] == ["ann", "bob"]
+
+
 def test_rows_before_those_of_the_call_before_are_late() -> None:
     _, state = wincli.aggregate(LOG[2:], state="new", **DELTA)
     with pytest.raises(wincli.DataError, match="2 rows have no place in the window: row 3 is late"):
