@@ -27,7 +27,7 @@ from wincli.readers.options import TYPE_NAMES
 from wincli.readers.values import time_formats
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.clock import watermark
-from wincli.windowing.enrichment.window_table import GivenTable
+from wincli.windowing.enrichment.window_table import PASSED, PLACE, GivenTable
 from wincli.windowing.language import clock_policies, parser, tokens
 from wincli.windowing.language.enrichment import parse_windows
 from wincli.windowing.language.parser import parse_window
@@ -246,6 +246,7 @@ def test_every_column_of_a_state_is_documented() -> None:
         "keys": [tables.ROWS, tables.BEGIN, tables.WINDOWS, tables.FULL, tables.BASELINE],
         "position": [],
         "advances": [watermark.POS, watermark.LEVEL],
+        "windows": [PLACE, PASSED],
     }
 
 
