@@ -6,12 +6,10 @@ A job keeps texts as the user wrote them. An invalid value is a `WincliError` wh
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
@@ -23,8 +21,13 @@ from ..windowing.expressions.syntax import parse_expression
 from ..windowing.expressions.tokens import TOKENS, scan
 from ..windowing.language.distinct import parse_distinct
 from ..windowing.language.enrichment import parse_enrichment, parse_windows
-from ..windowing.language.parser import parse_aggregate, parse_duration, parse_let, parse_window
-from ..windowing.language.tokens import Duration
+from ..windowing.language.parser import (
+    duration_seconds,
+    origin_seconds,
+    parse_aggregate,
+    parse_let,
+    parse_window,
+)
 from ..windowing.support.option import Kind, Option
 
 # The entries of ``--partition-by``: columns of a result, and names of expressions over them.
@@ -175,33 +178,6 @@ def size(value: Any) -> int:
     return got
 
 
-def origin_seconds(text: str) -> Fraction:
-    """Parse the origin of the time grid: seconds or a duration, or an ISO date or time (UTC where it has no zone).
-
-    Returns seconds since the clock's zero, which is the Unix epoch for timestamps. Raises `ConfigError`.
-    """
-    if not re.match(r"\d{4}-\d\d-\d\d", text):
-        sign = -1 if text.startswith("-") else 1
-        try:
-            seconds = parse_duration(text.lstrip("+-"))
-            return Duration(sign * seconds, text) if isinstance(seconds, Duration) else sign * seconds
-        except SpecError as error:
-            raise ConfigError(f"{short(text)!r} is no time: {error.what}", "write 2026-11-01T06:00 or 6h") from None
-    try:
-        instant = dt.datetime.fromisoformat(text)
-    except ValueError:
-        raise ConfigError(f"{short(text)!r} is no date or time", "write 2026-11-01 or 2026-11-01T06:00") from None
-    since = instant.replace(tzinfo=instant.tzinfo or dt.UTC) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-    return Duration(Fraction(since // dt.timedelta(microseconds=1), 10**6), text)
-
-
-def _duration(text: str) -> None:
-    try:
-        parse_duration(text)
-    except SpecError as error:
-        raise ConfigError(f"{short(text)!r} is no duration: {error.what}", "write it as 10, 1.5s or 5m") from None
-
-
 def _character(text: Any) -> Any:
     r"""Return a character; ``\t``, as shells hand it on, is a tab. Raises `ConfigError` for a longer text."""
     if text == "\\t":
@@ -272,7 +248,7 @@ _MODEL_TYPES: Mapping[Kind, Any] = {
     "calls": _parsed_texts(parse_aggregate),
     "character": Annotated[str, BeforeValidator(converted_by(_character)), Field(min_length=1, max_length=1)],
     "distinct": _text(parse_distinct),
-    "duration": _text(_duration, _json_type("string", "number")),
+    "duration": _text(duration_seconds, _json_type("string", "number")),
     "enrichments": _parsed_texts(parse_enrichment),
     "expectations": Annotated[
         tuple[_text(parse_expectation), ...],  # type: ignore[misc]
@@ -315,7 +291,7 @@ def window_value(declared: Option, text: Any) -> Any:
 
 _OF_WINDOW: Mapping[Kind, Callable[[Any], Any]] = {
     "distinct": lambda text: None if text is None else parse_distinct(text),
-    "duration": parse_duration,
+    "duration": duration_seconds,
     "expression": parse_expression,
     "lets": lambda texts: tuple(map(parse_let, texts)),
     "origin": origin_seconds,

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from operator import index
 from typing import Any, Protocol, TypeAlias, TypedDict, TypeVar
 
 import pyarrow as pa
@@ -15,13 +16,13 @@ import pyarrow as pa
 from .aggregates.inputs import plain, plain_type
 from .columns.arrays import scale_of
 from .enrichment.window_table import GivenTable, window_table
-from .errors import ConfigError, SpecError
+from .errors import ConfigError, SpecError, short
 from .expressions.syntax import parse_expression
 from .language.distinct import parse_distinct
 from .language.enrichment import parse_windows
 from .language.options import WINDOW_OPTIONS, AtEnd, Closed, Emit, Empty, Options
-from .language.parser import parse_aggregate, parse_let, parse_window
-from .language.spec import AggregateCall, AggregateExpression, default_name
+from .language.parser import duration_seconds, origin_seconds, parse_aggregate, parse_let, parse_window
+from .language.spec import AggregateCall, AggregateExpression, WindowSpec, default_name
 from .language.tokens import column_text
 from .planning.plan import Plan, make_plan
 from .planning.result_schema import stream_of_columns
@@ -159,26 +160,62 @@ def as_calls(aggregates: Calls) -> list[AggregateCall | AggregateExpression]:
 
 
 def as_options(given: Mapping[str, Any]) -> Options:
-    """Return the options among the arguments of a call, by their names. Raises `ConfigError` for what is no name."""
-    values = {each.attribute: _value(each, given[each.attribute]) for each in WINDOW_OPTIONS if each.attribute in given}
+    """Return the options among the arguments of a call, by their names. Raises `ConfigError`, `SpecError`.
+
+    One that is None has its default.
+    """
+    declared = [each for each in WINDOW_OPTIONS if given.get(each.attribute) is not None]
+    values = {each.attribute: _value(each, given[each.attribute]) for each in declared}
     at_end = values.get("at_end") or ("flush" if given.get("state") is None else "hold")
     return Options(**{**values, "at_end": at_end}, plain=given.get("plain", False))
 
 
 def _value(declared: Option, given: Any) -> Any:
     """Return an argument as a window takes it: names as a tuple, durations and times as exact seconds."""
-    if declared.kind == "names":
-        return as_names(given, declared.name)
-    if declared.kind == "origin":
-        return Fraction(given or 0)
-    if declared.kind == "lets":
-        if isinstance(given, Mapping):
-            return tuple((name, parse_expression(text)) for name, text in given.items())
-        return tuple(parse_let(text) for text in as_names(given, "let"))
-    if declared.kind in ("expression", "distinct"):
-        read: Callable[[str], Any] = parse_expression if declared.kind == "expression" else parse_distinct
-        return None if given is None else read(given)
-    return Fraction(given) if declared.kind == "duration" and given is not None else given
+    name, kind = declared.name, declared.kind
+    if kind == "names":
+        return as_names(given, name)
+    if kind == "lets" and isinstance(given, Mapping):
+        texts = as_names(list(given.values()), name)
+        return tuple((as_text(new, name), parse_expression(text)) for new, text in zip(given, texts, strict=True))
+    if kind == "lets":
+        return tuple(parse_let(text) for text in as_names(given, name))
+    if kind in ("duration", "origin"):
+        return _seconds(declared, given)
+    if kind == "switch":
+        return bool(given)
+    text = as_text(given, name)
+    if kind == "word" and text not in declared.words:
+        raise ConfigError(f"{name} cannot be {text!r}", f"say {' or '.join(declared.words)}")
+    read: Callable[[str], Any] | None = {"expression": parse_expression, "distinct": parse_distinct}.get(kind)
+    return text if read is None else read(text)
+
+
+def as_text(given: Any, option: str) -> str:
+    """Return an argument that must be a text. Raises `ConfigError` where it is none."""
+    if not isinstance(given, str):
+        raise ConfigError(f"{option}: {short(repr(given))} is no text", "give a text")
+    return given
+
+
+def exact(given: Any, option: str) -> Fraction:
+    """Return a number of seconds, exactly. Raises `ConfigError` for what is no number, or not finite."""
+    try:
+        return Fraction(given)
+    except (TypeError, ValueError, OverflowError):
+        raise ConfigError(f"{option}: {short(repr(given))} is no number of seconds", "give a number") from None
+
+
+def _seconds(declared: Option, given: Any) -> Fraction:
+    if not isinstance(given, str):
+        seconds = exact(given, declared.name)
+        if declared.kind == "origin" or seconds >= 0:
+            return seconds
+        given = str(given)  # for the message
+    try:
+        return origin_seconds(given) if declared.kind == "origin" else duration_seconds(given)
+    except ConfigError as error:
+        raise ConfigError(f"{declared.name} {error.what}", error.do) from None
 
 
 def _named(name: str, text: str) -> AggregateCall | AggregateExpression:
@@ -219,17 +256,17 @@ def plan_of_call(schema: pa.Schema, given: Mapping[str, Any], rows: pa.Table | N
     A table with the columns of a result is read as a stream, in the order in which its panes came out.
     """
     window, order, aggregates = given["window"], given["order_by"], given.get("aggregates")
-    spec = parse_window(window) if isinstance(window, str) else window
+    spec = window if isinstance(window, WindowSpec) else parse_window(as_text(window, "window"))
     options = as_options(given)
     calls = None if aggregates is None else as_calls(aggregates)
     if order is not None and order != "arrival":
         order = as_names(order, "order_by")
     stream, look = stream_of_columns(schema), no_look if rows is None else look_at(rows)
-    windows = given.get("windows") or {}
+    windows = {} if given.get("windows") is None else given["windows"]
     if not isinstance(windows, Mapping):
         do = 'write windows={"NAME [on KEY] from START to END": table}'
         raise ConfigError(f"windows: {_kind(windows)} is no mapping of texts to tables", do)
-    tables = {parse_windows(text, False): as_table(each) for text, each in windows.items()}
+    tables = {parse_windows(as_text(text, "windows"), False): as_table(each) for text, each in windows.items()}
     opened = [GivenTable(request, each.schema) for request, each in tables.items()]
     key = as_names(given.get("key", ()), "key")
     plan = make_plan(spec, schema, key, order, calls, options, stream, look=look, tables=opened)
@@ -249,9 +286,32 @@ def clock_measure(plan: Plan, clock: Clock | None) -> int | float | None:
         since = clock.replace(tzinfo=clock.tzinfo or dt.UTC) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
         clock = Fraction(since // dt.timedelta(microseconds=1), 10**6)
     scale = scale_of(plan.projection.schema.field(plan.clock).type)
-    if scale.per_second is None:
-        return float(clock)
-    ticks = scale.floor(Fraction(clock))
-    if not -(2**63) <= ticks < 2**63:
+    try:
+        measure = float(clock) if scale.per_second is None else scale.floor(Fraction(clock))
+    except (TypeError, ValueError, OverflowError):
+        raise ConfigError(f"the clock cannot stand at {short(repr(clock))}", "give seconds, or an instant") from None
+    if isinstance(measure, int) and not -(2**63) <= measure < 2**63:
         raise ConfigError(f"the clock cannot stand at {clock}: column {plan.clock!r} has 64 bit", "give seconds")
-    return ticks
+    return measure
+
+
+def as_levels(watermarks: object) -> list[tuple[int, Fraction]] | None:
+    """Return watermarks as pairs of a number of rows and exact seconds. Raises `ConfigError` for anything else."""
+    if watermarks is None:
+        return None
+    try:
+        return [(index(rows), exact(seconds, "watermarks")) for rows, seconds in watermarks]  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        what = f"watermarks: {short(repr(watermarks))} is no list of pairs"
+        raise ConfigError(what, "give (number of rows, seconds) for each") from None
+
+
+def as_marks(marks: Any) -> str | list[int] | None:
+    """Return marks as the name of a column, or as numbers of rows. Raises `ConfigError` for anything else."""
+    if marks is None or isinstance(marks, str):
+        return marks
+    try:
+        return [index(place) for place in marks]
+    except TypeError:
+        what = f"marks: {short(repr(marks))} is neither a column nor numbers of rows"
+        raise ConfigError(what, "name a boolean column, or say after how many rows each mark is") from None

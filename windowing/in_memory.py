@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any, Unpack
 
 import pyarrow as pa
 
-from .arguments import Rows, Seconds, WindowArguments, as_table, clock_measure, plan_of_call, refuse_others, takes
+from .arguments import (
+    Rows,
+    Seconds,
+    WindowArguments,
+    as_levels,
+    as_marks,
+    as_table,
+    clock_measure,
+    plan_of_call,
+    refuse_others,
+    takes,
+)
 from .errors import ConfigError
 from .language.spec import WindowSpec
 from .planning.row_order import OrderBy
@@ -56,6 +66,7 @@ def aggregate(
     plan = plan_of_call(table.schema, given, table)
     clock, since = options.get("clock"), options.get("since")
     before = kept_before(plan, state, clock, since, watermarks)
+    marks = as_marks(marks)
     if isinstance(marks, str):
         check_marks(plan.projection, marks)
     elif marks is not None:
@@ -66,9 +77,8 @@ def aggregate(
             what = "mark 0 comes before the rows, and windows go on from a state"
             raise ConfigError(what, "give it after a row before")
         marks = [place + earlier for place in marks]  # as counted from the first row of all
-    levels = None if watermarks is None else [(rows, Fraction(seconds)) for rows, seconds in watermarks]
     now = clock_measure(plan, clock)
-    signals, goes_on = GivenSignals(marks, levels), state is not None
+    signals, goes_on = GivenSignals(marks, as_levels(watermarks)), state is not None
     windows = BatchScan(table.schema, plan, signals, rejected, now, before, is_continued=goes_on)
     parts = [part.cast(windows.result) for part in windows.end(table)]
     result = pa.concat_tables([windows.result.empty_table(), *parts])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import reduce
 from typing import Any, Literal, Unpack
 
@@ -12,7 +11,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..arguments import Calls, DrawnArguments, Rows, Seconds, as_names, as_table, plan_of_call, refuse_others, takes
+from ..arguments import (
+    Calls,
+    DrawnArguments,
+    Rows,
+    Seconds,
+    as_levels,
+    as_marks,
+    as_names,
+    as_table,
+    plan_of_call,
+    refuse_others,
+    takes,
+)
 from ..columns.arrays import Ints, combined
 from ..columns.sort_keys import sort_keys
 from ..errors import ConfigError, did_you_mean, shown
@@ -392,10 +403,9 @@ def draw_with(
     if given["rejected"] not in ("drop", "error"):
         raise ConfigError(f"rejected: {given['rejected']!r} is neither 'drop' nor 'error'", "say one of these")
     table = as_table(table)
-    plan, levels = plan_of_call(table.schema, given), given["watermarks"]
-    found = None if levels is None else [(rows, Fraction(seconds)) for rows, seconds in levels]
+    plan, levels = plan_of_call(table.schema, given), as_levels(given["watermarks"])
     pos, rejects = np.arange(table.num_rows), RowRejects(given["rejected"])
-    batch = read_batch(plan, Registers(), table, pos, GivenSignals(given["marks"], found), rejects)
+    batch = read_batch(plan, Registers(), table, pos, GivenSignals(as_marks(given["marks"]), levels), rejects)
     only_marks = pc.sum(pc.equal(table.column(MARK), "only")).as_py() if plan.reads_result else 0
     total = table.num_rows - (only_marks or 0)
     chosen = choose(batch.sequences, batch.signals.marks, only, limits["limit"], limits["limit_keys"], busiest)

@@ -32,12 +32,14 @@ The values of policies and the rule of aggregates are in modules of their own.
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
-from ..errors import Span, nearest
+from ..errors import ConfigError, Span, SpecError, nearest, short
 from ..expressions.syntax import Expression, parse_expression
 from . import spec
 from .aggregate_names import AGGREGATES
@@ -47,7 +49,7 @@ from .clock_policies import CLOCK_POLICIES, Growing, read_growing
 from .conditions import CONDITION_POLICIES, MOST_POLICIES, OPENERS, AnyOf
 from .operands import read_placed
 from .row_policies import ROW_POLICIES, Changing
-from .tokens import Cursor
+from .tokens import Cursor, Duration
 
 # The policies and partition evictions of the window language, by keyword (sections 2 to 4).
 
@@ -266,6 +268,34 @@ def parse_duration(text: str) -> Fraction:
     if cursor.peek().kind != "end":
         raise cursor.error(f"expected the end, found {cursor.peek()}", cursor.peek().span, _DURATION)
     return seconds
+
+
+def duration_seconds(text: str) -> Fraction:
+    """Parse the duration of an option. Raises `ConfigError`, whose text follows the name of the option."""
+    try:
+        return parse_duration(text)
+    except SpecError as error:
+        raise ConfigError(f"{short(text)!r} is no duration: {error.what}", "write it as 10, 1.5s or 5m") from None
+
+
+def origin_seconds(text: str) -> Fraction:
+    """Parse the origin of the time grid: seconds or a duration, or an ISO date or time (UTC where it has no zone).
+
+    Returns seconds since the clock's zero, which is the Unix epoch for timestamps. Raises as `duration_seconds` does.
+    """
+    if not re.match(r"\d{4}-\d\d-\d\d", text):
+        sign = -1 if text.startswith("-") else 1
+        try:
+            seconds = parse_duration(text.lstrip("+-"))
+            return Duration(sign * seconds, text) if isinstance(seconds, Duration) else sign * seconds
+        except SpecError as error:
+            raise ConfigError(f"{short(text)!r} is no time: {error.what}", "write 2026-11-01T06:00 or 6h") from None
+    try:
+        instant = dt.datetime.fromisoformat(text)
+    except ValueError:
+        raise ConfigError(f"{short(text)!r} is no date or time", "write 2026-11-01 or 2026-11-01T06:00") from None
+    since = instant.replace(tzinfo=instant.tzinfo or dt.UTC) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+    return Duration(Fraction(since // dt.timedelta(microseconds=1), 10**6), text)
 
 
 def _window(cursor: Cursor) -> spec.WindowSpec:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import inspect
+import re
 import subprocess
 import sys
+from contextlib import suppress
+from itertools import product
 from typing import Any
 
 import duckdb
@@ -15,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 import wincli
-from wincli.windowing.errors import ConfigError, SpecError
+from wincli.windowing.errors import ConfigError, SpecError, WincliError
 
 LOG = pa.table({
     "user": ["ann", "bob", "ann", "ann", "bob"], "kind": ["a", "a", "b", "a", "b"],
@@ -114,6 +118,71 @@ def test_a_text_is_one_name() -> None:
 def test_names_that_are_no_texts_are_refused(option: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=f"{option}: 3 is no name"):
         wincli.aggregate(LOG, "count(2)", **{option: value})
+
+
+INSTANTS = pa.table({"at": pa.array([0, 8, 4000, 7], pa.timestamp("s")), "user": list("abab")})
+LATE: dict[str, Any] = {"window": "timeInterval, intervalDuration(10)", "event_time": "at", "rejected": "drop"}
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "seconds", "others"),
+    [
+        ("max_ahead", "1h", 3600, LATE),
+        ("max_ahead", "66.5m", 3990, LATE),
+        ("lag", "66m", 3960, LATE),
+        ("min_gap", "2h", 7200, LATE),
+        ("origin", "3s", 3, {"window": "time(5)", "order_by": "at"}),
+        ("origin", "-1", -1, {"window": "time(5)", "order_by": "at"}),
+        ("origin", "1970-01-01T00:00:02", 2, {"window": "time(5)", "order_by": "at"}),
+    ],
+)
+def test_texts_of_times_are_read_as_on_the_command_line(
+    option: str, text: str, seconds: int, others: dict[str, Any]
+) -> None:
+    found, wanted = (wincli.aggregate(INSTANTS, **{option: each}, **others) for each in (text, seconds))
+    assert found.equals(wanted)
+
+
+ODD: list[Any] = [
+    0, -1, 1.5, float("nan"), float("inf"), True, "", " ", "soon", "1h", "-1", "é", '"', [], [None], ["at"], (), {},
+    {1: 2}, {"a": 1}, {"": INSTANTS}, [INSTANTS], INSTANTS, b"x", object(), dt.date(2026, 1, 1), dt.timedelta(1),
+    2**70, 10**400,
+]  # fmt: skip
+ASKED = [
+    "key", "aggregates", "at_end", "empty", "closed", "origin", "ends", "clock", "since", "let", "where", "distinct",
+    "having", "event_time", "lag", "min_gap", "max_ahead", "windows", "group_by", "emit", "sort_by", "operator",
+    "order_by", "marks", "watermarks", "rejected", "state", "window",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("others", [{"window": "time(7)", "order_by": "at"}, LATE, {"window": "punct()"}])
+def test_an_argument_of_any_type_is_taken_or_refused(name: str, others: dict[str, Any]) -> None:
+    calls = [call for call in (wincli.aggregate, wincli.draw) if name in inspect.signature(call).parameters]
+    for value, call in product(ODD, calls):
+        with suppress(WincliError):
+            call(INSTANTS, **{**others, "rejected": "drop", name: value})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"max_ahead": -1}, "max_ahead '-1' is no duration: expected a duration of 0 or more, found '-1'"),
+        ({"max_ahead": "soon"}, "max_ahead 'soon' is no duration: expected a number, found 'soon'"),
+        ({"lag": dt.timedelta(1)}, "lag: datetime.timedelta(days=1) is no number of seconds"),
+        ({"origin": "6x"}, "origin '6x' is no time: unknown unit 'x' in '6x'"),
+        ({"clock": "noon"}, "the clock cannot stand at 'noon'"),
+        ({"empty": "none"}, "empty cannot be 'none'; say skip or mark or row"),
+        ({"distinct": ["user"]}, "distinct: ['user'] is no text"),
+        ({"windows": {1: INSTANTS}}, "windows: 1 is no text"),
+        ({"windows": []}, "windows: builtins.list is no mapping of texts to tables"),
+        ({"marks": [1.5]}, "marks: [1.5] is neither a column nor numbers of rows"),
+        ({"watermarks": [1]}, "watermarks: [1] is no list of pairs"),
+    ],
+)
+def test_an_argument_that_is_refused_is_named(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        wincli.aggregate(INSTANTS, "time(7)", **{"order_by": "at", **given})
 
 
 def test_aggregates_by_name_are_those_with_a_name_and_have_no_other() -> None:
