@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -295,6 +296,23 @@ def _behind(values: Measures) -> Measures:
     if values.dtype.kind == "f":
         return np.nextafter(values, np.inf)
     return np.where(values < _LARGEST, values + 1, _LARGEST)
+
+
+@lru_cache(maxsize=16)  # slices, segments and batches ask again
+def _ends_last(table: WindowTable) -> bool:
+    """Whether a window that has a length is closed on the right at the last instant, behind which it is to end."""
+    bound, (start, end) = table.bound, (table.bound.request.start, table.bound.request.end)
+    low, high = (_ticks(bound, comparable(bound, table.rows, name))[0] for name in (start, end))
+    return bound.is_right and high.dtype.kind != "f" and bool(((high == _LARGEST) & (low < high)).any())
+
+
+def check_last(table: WindowTable, values: Measures) -> None:
+    """Raise `DataError` for a row at the last instant of 64 bit, where a window that is closed on the right ends."""
+    if _ends_last(table) and values.max(initial=0) == _LARGEST:
+        what = f"{table.bound.who}: a row is at {_LARGEST}, where a window ends that is closed on the right"
+        raise DataError(
+            f"{what}, and no instant of 64 bit is behind it", "leave such rows out, or end the window before"
+        )
 
 
 # From run to run: a window is fixed when the clock has reached its start. From then on a state holds it. Those that

@@ -17,7 +17,15 @@ from ..columns.arrays import Ints, Mask, Measures, combined, measures, spread
 from ..columns.radix_sort import pair_order
 from ..enrichment.key_index import KeyIndex, index_keys
 from ..enrichment.table import compared
-from ..enrichment.window_table import BETWEEN_ROWS, OF_KEYS, PLACE, WindowTable, bounds_of, comparable
+from ..enrichment.window_table import (
+    BETWEEN_ROWS,
+    OF_KEYS,
+    PLACE,
+    WindowTable,
+    bounds_of,
+    check_last,
+    comparable,
+)
 from ..errors import DataError
 from ..language.spec import TableWindows
 from ..language.tokens import rows as row_count
@@ -267,6 +275,7 @@ class TableKind(WindowKind):
         assert context.windows is not None
         name = sequences.order[0]
         values = clock_values(combined(sequences.rows.column(name)), name)
+        check_last(context.windows, values)
         windows = in_order(context.windows)
         return context.windows, windows, frozen(values.astype(windows.begin.dtype, copy=False))
 

@@ -199,3 +199,19 @@ def test_a_table_that_does_not_fit_the_window_is_refused() -> None:
     assert "windows: builtins.str is no mapping of texts to tables" in told("w from s to e")
     assert "--empty mark" in told({"w from s to e": table}, empty="mark")
     assert "--emit left is for" in told({"w from s to e": table}, emit="left")
+
+
+@pytest.mark.parametrize("ends", [{}, {"ends": "t"}])
+def test_a_row_at_the_last_instant_is_not_lost(ends: dict[str, str]) -> None:
+    """A window that is closed on the right there would have to end behind it."""
+    last = 2**63 - 1
+    rows, windows = pa.table({"t": [1, last - 1, last]}), pa.table({"s": [0, last], "e": [last, last]})
+
+    def found(rows: pa.Table, windows: pa.Table, closed: str) -> list[Any]:
+        options: dict[str, Any] = {"order_by": "t", "closed": closed, "windows": {"w from s to e": windows}, **ends}
+        return wincli.aggregate(rows, "table(w)", aggregates=["ids=collect(t)"], **options)["ids"].to_pylist()
+
+    with pytest.raises(DataError, match=f"a row is at {last}, where a window ends that is closed on the right"):
+        found(rows, windows, "right")
+    assert found(rows, windows, "left") == found(rows[:2], windows, "right") == [[1, last - 1]]
+    assert found(rows, windows[1:], "right") == []
