@@ -237,8 +237,12 @@ def comparable(bound: BoundWindows, rows: pa.Table, name: str) -> pa.Array:
     try:
         return column.cast(bound.compared)
     except pa.ArrowInvalid as error:
+        if pa.types.is_uint64(column.type) and pa.types.is_int64(bound.compared):
+            what = f"{bound.who}: {name!r} holds numbers beyond 2**63 - 1"
+            do = "write that number in their place: a clock has 64 signed bits, and no row is behind it"
+            raise DataError(what, do) from None
         what = f"{bound.who}: a value of {name!r} does not fit {bound.compared}: {error}"
-        raise DataError(what, "give the bounds the type of the clock") from error
+        raise DataError(what, "give the clock and both bounds one type that holds it") from error
 
 
 # The bounds of windows on the clock of the rows: half open, whichever side is closed.

@@ -215,3 +215,16 @@ def test_a_row_at_the_last_instant_is_not_lost(ends: dict[str, str]) -> None:
         found(rows, windows, "right")
     assert found(rows, windows, "left") == found(rows[:2], windows, "right") == [[1, last - 1]]
     assert found(rows, windows[1:], "right") == []
+
+
+def test_bounds_that_no_clock_holds_are_told_as_such() -> None:
+    far = pa.array([2**63 + 5], pa.uint64())
+    for rows in (pa.table({"t": [1]}), pa.table({"t": pa.array([1], pa.uint64())})):
+        with pytest.raises(DataError, match=r"--windows w: 'e' holds numbers beyond 2\*\*63 - 1; write that number"):
+            wincli.aggregate(rows, "table(w)", order_by="t", windows={"w from s to e": pa.table({"s": [0], "e": far})})
+    rows = pa.table({"t": pa.array([1, 10**11], pa.timestamp("s")), "x": [1.0, 2.0]})
+    windows = pa.table({name: pa.array([at], pa.timestamp("ns")) for name, at in (("s", 0), ("e", 5 * 10**9))})
+    with pytest.raises(
+        DataError, match=r"1,000,000,000 ticks a second.*; give the bounds no finer unit than the clock"
+    ):
+        wincli.aggregate(rows, "table(w)", order_by="t", aggregates="twa(x)", windows={"w from s to e": windows})
