@@ -31,7 +31,7 @@ _PIECES = 1 << 21
 
 
 @kernel
-def _reached(clock: Numbers, first: Ints, sequence: Ints, begin: Numbers, end: Numbers) -> tuple[Ints, Ints]:
+def reached(clock: Numbers, first: Ints, sequence: Ints, begin: Numbers, end: Numbers) -> tuple[Ints, Ints]:
     """Return for each pane its first entry behind its begin, and the end of those before its end."""
     at, till = np.empty(len(begin), np.int64), np.empty(len(begin), np.int64)
     i = known = -1
@@ -108,7 +108,7 @@ def _over_pieces(inputs: Inputs, spans: Spans, unit: int) -> pa.Array:
     entries = pa.concat_arrays([values, spans.before.drop_null().cast(column.type)])
     earlier = np.where(known, len(values) + np.cumsum(known) - 1, -1)[sequence]
     begin, end = frozen(spans.begin), frozen(spans.end)
-    at, till = map(frozen, _reached(clock, frozen(first), frozen(sequence), begin, end))
+    at, till = map(frozen, reached(clock, frozen(first), frozen(sequence), begin, end))
     held = frozen(np.where(at > first[sequence], at - 1, earlier))
     # a later row at the instant of the last one is not known yet
     has_value = (earlier >= 0) | (np.where(spans.stop > 0, np.searchsorted(rows, spans.stop), at) > first[sequence])

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..aggregates.inputs import Spans, plain
-from ..aggregates.over_time import ticks_of
+from ..aggregates.inputs import Spans, frozen, plain
+from ..aggregates.over_time import reached, ticks_of
 from ..aggregates.table import Results
 from ..clock.interval_grid import clock_values, now
 from ..clock.tick_grid import ticks_array
@@ -156,8 +156,11 @@ def _spans(
         end = np.maximum(begin, end)
     if clock.dtype.kind == "i" and len(clock) and int(clock.max()) - int(clock.min()) >= 2**63:
         raise DataError(f"column {plan.sort[0]!r} reaches further than 2**63 ticks", "use a coarser unit")
+    stop = last + 1
+    if plan.kind.needs.ends is not None:  # a row may be over before the window, and come behind its rows
+        stop = np.maximum(stop, reached(*map(frozen, (clock, lives.bounds, of_pane, begin, end)))[0])
     nothing = pa.nulls(len(lives.bounds) - 1)
-    return Spans(clock, unit, lives.bounds, of_pane, begin, end, last + 1, known, nothing)
+    return Spans(clock, unit, lives.bounds, of_pane, begin, end, stop, known, nothing)
 
 
 def _now(column: pa.Array, context: WindowContext) -> pa.Array:

@@ -186,6 +186,38 @@ def test_each_gives_what_its_twin_gives(log: tuple[pa.Table, str], case: tuple[s
         assert [row["f"] for row in rows] == locf([row["m"] for row in rows])
 
 
+@examples(200)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 20), st.sampled_from([0, 1, 3, 30]), st.sampled_from("ab"), st.none() | st.integers(-3, 3)
+        ),
+        min_size=1,
+    ),
+    st.booleans(),
+)
+def test_a_value_of_a_row_that_is_over_holds_on_in_windows_of_rows_that_last(
+    log: list[tuple[int, int, str, int | None]], is_right: bool
+) -> None:
+    log = sorted(log, key=lambda row: row[0])
+    ends = [begin + length for begin, length, _, _ in log]
+    table = pa.table({"t": [row[0] for row in log], "k": [row[2] for row in log], "e": ends})
+    table = table.append_column("x", pa.array([row[3] for row in log], pa.int64()))
+    options: dict[str, Any] = {"ends": "e", "closed": "right" if is_right else "left", "plain": True, "key": "k"}
+    result = wincli.aggregate(table, "time(4)", order_by="t", aggregates=["i=integral(x)", "w=twa(x)"], **options)
+    for row in result.to_pylist():
+        lo, hi = row["window_start"], row["window_end"]
+        if row["closed_by"] == "end":
+            hi = max(lo, min(hi, log[-1][0]))
+        last = [1 if is_right and length == 0 else 0 for _, length, _, _ in log]  # at the end of its window
+        known = [
+            each[0] - more < row["window_end"] and each[2] == row["k"] for each, more in zip(log, last, strict=True)
+        ]
+        events = [(each[0], each[3]) for each, is_known in zip(log, known, strict=True) if is_known]
+        assert alike(row["i"], integral(events, lo, hi)), (row, events)
+        assert alike(row["w"], twa(events, lo, hi)), (row, events)
+
+
 @examples(400)
 @given(logs(), st.sampled_from(["sliding, count(3)", "sliding, count(4), count(2)", "retain 3", "retain all"]))
 def test_lines_through_windows_that_overlap(log: tuple[pa.Table, str], window: str) -> None:
