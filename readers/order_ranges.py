@@ -31,7 +31,7 @@ class OrderRange:
 
     ``after``: the inclusive lower bound, one row of order columns; None for no bound.
     ``before``: the exclusive upper bound, one row of order columns; None for no bound. Only a range without this bound
-        holds the rows that have no place in the order, and the rejects.
+        holds the rows that have no place in the order, those that the condition of the job leaves out, and the rejects.
     """
 
     after: pa.Table | None = None
@@ -94,8 +94,12 @@ class Within:
         is_stored = set(order) <= set(before.schema.names)
         names = list(dict.fromkeys([*columns, *order])) if is_stored else columns
         batch = before.read(split, names, dictionary)
-        placed = batch if is_stored else with_columns(before, self.expressions, order).read(split, order)
+        placed = batch
+        if not is_stored or self.expressions.where is not None:
+            placed = with_columns(before, self.expressions, order).read(split, order)
         kept = own.holds(placed.rows.select(order))
+        if placed.kept is not None:  # as `count_before` has it: no unit takes a row that the condition leaves out
+            kept = kept | ~placed.kept if own.before is None else kept & placed.kept
         rows = batch.rows.select(list(columns)).filter(pa.array(kept))
         elsewhere = len(kept) - rows.num_rows
         if own.before is None or batch.rejects is None:

@@ -19,7 +19,8 @@ from wincli.cli.run.late_rows import has_current_late_rows
 from wincli.readers.order_ranges import OrderRange, SourceRange, count_before, merge
 from wincli.windowing.engine.task import pack
 from wincli.windowing.errors import InputError
-from wincli.windowing.rows.projection import RowExpressions
+from wincli.windowing.expressions.syntax import parse_expression
+from wincli.windowing.rows.projection import RowExpressions, with_columns
 from wincli.writers.state.unit_record import BorrowedRows, UnitRecord
 
 PLAIN = RowExpressions()
@@ -72,6 +73,21 @@ def test_shares_that_follow_each_other_hold_each_row_once(
         assert [sum(each) for each in zip(*told, strict=True)] == [
             sum(is_behind(row, b) for row in rows) for b in bounds
         ]
+
+
+@pytest.mark.parametrize("let", [(), (("at", parse_expression("t + 0")),)])
+def test_a_row_that_the_condition_leaves_out_stays_where_it_was_read(tmp_path: Path, let: Any) -> None:
+    log = {"t": [1, 2, 3, 4, None], "x": [1.0, None, 2.0, 1.0, 1.0]}
+    opened = source(put(tmp_path / "a.parquet", log))
+    expressions = RowExpressions(let, parse_expression("x = 1"))
+    at = bound(4, names=["at" if let else "t"])
+    borrowed, own = (
+        [t for _, t in read(merge([SourceRange(opened, 0, each)], expressions), "t")]
+        for each in (OrderRange(None, at), OrderRange(at))
+    )
+    assert borrowed == [1]
+    assert own == [2, 3, 4, None]
+    assert count_before(with_columns(opened, expressions, at.column_names), [at], opened.splits[0]) == [1]
 
 
 def test_shares_of_two_inputs_are_one_source(tmp_path: Path) -> None:
