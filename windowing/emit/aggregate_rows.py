@@ -192,7 +192,7 @@ def aggregate_rows(plan: Plan, sequences: Sequences, panes: Panes, pane_columns:
 
     if order is None:
         yield from tables()
-    else:
+    elif len(order):  # empty windows have no groups
         yield pa.concat_tables(tables()).take(pa.array(order))
 
 

@@ -228,3 +228,11 @@ def test_bounds_that_no_clock_holds_are_told_as_such() -> None:
         DataError, match=r"1,000,000,000 ticks a second.*; give the bounds no finer unit than the clock"
     ):
         wincli.aggregate(rows, "table(w)", order_by="t", aggregates="twa(x)", windows={"w from s to e": windows})
+
+
+def test_empty_windows_alone_have_no_groups() -> None:
+    log, windows = pa.table({"t": [5, 30, 70]}), pa.table({"s": [19, 46], "e": [19, 47]})
+    options: dict[str, Any] = {"empty": "row", "closed": "right", "group_by": "t", "order_by": "t"}
+    for call in ("count()", "collect(t)"):
+        found = wincli.aggregate(log, "table(w)", aggregates=call, windows={"w from s to e": windows}, **options)
+        assert found.num_rows == 0
