@@ -160,16 +160,13 @@ def ticks_of(columns: Sequence[pa.Array]) -> tuple[list[Numbers], int]:
     if len(known) < len(scales):
         return [floats(column) for column in columns], 1
     unit = max(Fraction(1), *known)
-    return [_refined(column, int(unit / scale), int(unit)) for column, scale in zip(columns, known, strict=True)], int(
-        unit
-    )
+    return [_refined(column, scale, unit) for column, scale in zip(columns, known, strict=True)], int(unit)
 
 
-def _refined(column: pa.Array, factor: int, unit: int) -> Ints:
-    ticks = clock_values(column, "clock")
+def _refined(column: pa.Array, scale: Fraction, unit: Fraction) -> Ints:
+    ticks, factor = clock_values(column, "clock"), int(unit / scale)
     if factor != 1 and len(ticks) and max(abs(int(ticks.min())), abs(int(ticks.max()))) * factor >= 2**63:
-        what = f"bounds of windows have {unit:,} ticks a second, in which a clock does not reach from"
-        raise DataError(
-            f"{what} {ticks.min()} to {ticks.max()} of its own", "give the bounds no finer unit than the clock"
-        )
+        what = f"bounds of windows have {int(unit):,} ticks a second, in which a clock does not reach"
+        do = "give the bounds no finer unit than the clock"
+        raise DataError(f"{what} from {ticks.min()} to {ticks.max()} of its own", do)
     return frozen(ticks * np.int64(factor)) if factor != 1 else frozen(ticks)
