@@ -18,7 +18,7 @@ import yaml
 from ..windowing.errors import ConfigError, did_you_mean, nearest, short
 from ..windowing.language.tokens import column_text
 from ..windowing.support.redaction import MASK, is_secret
-from .job import GONE, PIPE, SHARED_KEYS, SINGLE_KEYS, Job, Stage, defaults
+from .job import BESIDE, GONE, PIPE, SHARED_KEYS, SINGLE_KEYS, Job, Stage, defaults
 from .option_values import expectation_text
 from .yaml_nodes import Location, Problem, describe, kind_of, location, read_root, retyped, text_of
 
@@ -179,7 +179,7 @@ _TYPE_NAMES = {
 }
 _REQUIRED = ("window", "stages", "input", "output")
 _PATHS = ("input", "output", "state")
-_REDACTED = ("enrich", "master", "lineage", "windows")
+_REDACTED = (*BESIDE, "master", "lineage")
 """Keys besides paths of which results record what is not secret."""
 _SYNONYMS = {  # keys of other tools, and keys that people try first
     "aggregate": "agg", "aggregates": "agg", "aggregations": "agg", "columns": "schema", "types": "schema",
@@ -380,7 +380,7 @@ def _quotes(types: tuple[str, ...]) -> str | None:
 def _mapping(at: Location, node: yaml.MappingNode, types: tuple[str, ...], file: JobFile) -> Any:
     known = {str(key.value): None for key, _ in node.value}
     items = list(_keys(node, at, known, file))
-    if at[-1] in ("agg", "enrich", "let", "windows"):
+    if at[-1] in ("agg", "let", *BESIDE):
         texts = ((name, _item((*at, index), each, types, file)) for index, (name, each) in enumerate(items))
         return [f"{column_text(name)}={text}" if text else "" for name, text in texts]
     values = {name: _item((*at, name), each, types, file) for name, each in items}

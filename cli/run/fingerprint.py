@@ -9,7 +9,7 @@ import os.path
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from ...conf.job import as_recorded, default_stage, plain_amounts
+from ...conf.job import BESIDE, as_recorded, default_stage, plain_amounts
 from ...conf.options import JOB_OPTIONS
 from ...windowing.errors import ConfigError, printable
 from ...windowing.ports import InputFile
@@ -19,7 +19,7 @@ from ...windowing.support.redaction import redacted_path
 from ...writers.state.unit_record import UnitRecord
 
 _RESULT_DEFINING = tuple(each.name for each in JOB_OPTIONS if each.decides_result)
-_LATER: Mapping[str, Any] = {"enrich": [], "windows": []}  # what older versions did not know
+_LATER: Mapping[str, Any] = {key: [] for key in BESIDE}  # what older versions did not know
 _LOCATION_KEY = "output"
 AT_END = "at_end"
 

@@ -25,7 +25,6 @@ from ...windowing.columns.sort_keys import sorts_before
 from ...windowing.engine.rejects import clock_text, place_of, value_of_reading
 from ...windowing.enrichment.step import without_enrichments
 from ...windowing.errors import WincliError
-from ...windowing.language.spec import TimeInterval
 from ...windowing.planning.plan import Plan
 from ...windowing.ports import Executor, Split
 from ...windowing.rows.projection import RowExpressions, with_columns
@@ -109,11 +108,13 @@ def announce_late(
 def _is_far(run: StageRun) -> bool:
     """Whether rows were late, and the latest event times are farther from the next than a window and its lateness."""
     plan, latest = run.stage.plan, run.outcome.latest
-    if not run.outcome.counts.rejected.get("late") or not latest.jump or not isinstance(plan.spec, TimeInterval):
+    if not run.outcome.counts.rejected.get("late") or not latest.jump or not plan.kind.needs.watermark:
         return False
-    most = plan.spec.duration + plan.spec.discard_age + plan.options.lag
+    rules = lateness_of(plan, run.stage.schema.empty_table())
     kind = run.stage.schema.field(str(plan.options.event_time)).type
-    return is_farther(most, kind, latest.values[latest.jump], latest.values[latest.jump - 1])
+    return is_farther(
+        rules.duration + rules.age + rules.lag, kind, latest.values[latest.jump], latest.values[latest.jump - 1]
+    )
 
 
 def _advice(plan: Plan, ahead: _Ahead | None, earlier: EarlierUnits | None) -> str:

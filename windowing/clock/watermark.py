@@ -89,6 +89,7 @@ class Lateness:
     """The rules of the watermark of one event-time column, and of lateness.
 
     ``intervals``: the panes.
+    ``duration``: how long each is, in seconds.
     ``lag``: how far the watermark stays behind the largest event time, in seconds, at least 0.
     ``min_gap``: the least rise that takes effect, in seconds, at least 0.
     ``age``: the discard age, in seconds, at least 0.
@@ -102,6 +103,7 @@ class Lateness:
     """
 
     intervals: Intervals
+    duration: Fraction
     lag: Fraction
     min_gap: Fraction
     age: Fraction
@@ -223,7 +225,7 @@ def make_lateness(
     dtype: pa.DataType, spec: TimeInterval, lag: Fraction, min_gap: Fraction, max_ahead: Fraction | None = None
 ) -> Lateness:
     """Bind a window to the type of its event-time column. Raises `ConfigError` as `make_intervals` does."""
-    return Lateness(make_intervals(dtype, spec), lag, min_gap, spec.discard_age, max_ahead)
+    return Lateness(make_intervals(dtype, spec), spec.duration, lag, min_gap, spec.discard_age, max_ahead)
 
 
 @dataclass(frozen=True, slots=True)
