@@ -90,7 +90,7 @@ def with_state_keys(work: TaskContext, samples: Samples, rows: int) -> Samples:
         return samples
     parts = [part for part in work.restore_point.parts if part.rows is not None]
     picked = _spread(parts)
-    weight = samples.rows.num_rows / rows if rows else 1.0
+    weight = samples.rows.num_rows / rows if samples.rows.num_rows else 1.0  # a condition may leave out all rows
     weight *= len(parts) / len(picked) if picked else 1
     per_split = [sampled_keys(work, part, weight) for part in picked]
     tables = [samples.rows, *(keys for keys, _ in per_split)]

@@ -9,6 +9,7 @@ from unittest import mock
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 import wincli
 from support.event_logs import as_files, logs
 from support.in_memory_engine import STRICT, MemorySink, MemorySource
-from support.in_process import wincli_here
+from support.in_process import done, wincli_here
+from support.processes import table as rows_of
 from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, MORE, OF_LASTING, WINDOWS, WindowCase, output_options, plan_of_case
@@ -166,3 +168,12 @@ def test_verbose_says_which_strategy_was_taken_and_why(
     (line,) = [line for line in ran.err.splitlines() if words in line]
     assert line.startswith("wincli: ")
     assert words not in quiet.err
+
+
+def test_a_night_of_which_a_condition_leaves_out_all_rows_weighs_the_rows_of_the_state(tmp_path: Path) -> None:
+    job = ("-w", "gap(t, 5)", "-k", "k", "--order-by", "t", "--agg", "a=collect(t)", "--where", "x > 0")
+    for night, x in enumerate((1, 0, 1)):
+        pq.write_table(pa.table({"t": [3 * night], "k": ["a"], "x": [x]}), tmp_path / f"{night}.parquet")
+        more = ("--state", "st", "--slice-size", "1", "--at-end", "hold" if night < 2 else "flush")
+        done(tmp_path, "run", *job, *more, f"{night}.parquet", f"out{night}")
+    assert rows_of(tmp_path / "out2")["a"].to_pylist() == [[0], [6]]
