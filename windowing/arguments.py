@@ -182,6 +182,8 @@ def _value(declared: Option, given: Any) -> Any:
         return tuple(parse_let(text) for text in as_names(given, name))
     if kind in ("duration", "origin"):
         return _seconds(declared, given)
+    if kind == "switch" and isinstance(given, str):  # any text is true in Python
+        raise ConfigError(f"{name}: {short(repr(given))} is a text", "give True or False")
     if kind == "switch":
         return bool(given)
     text = as_text(given, name)

@@ -173,6 +173,7 @@ def test_an_argument_of_any_type_is_taken_or_refused(name: str, others: dict[str
         ({"origin": "6x"}, "origin '6x' is no time: unknown unit 'x' in '6x'"),
         ({"clock": "noon"}, "the clock cannot stand at 'noon'"),
         ({"empty": "none"}, "empty cannot be 'none'; say skip or mark or row"),
+        ({"partial": "no"}, "partial: 'no' is a text; give True or False"),
         ({"distinct": ["user"]}, "distinct: ['user'] is no text"),
         ({"windows": {1: INSTANTS}}, "windows: 1 is no text"),
         ({"windows": []}, "windows: builtins.list is no mapping of texts to tables"),
