@@ -1,4 +1,4 @@
-"""Row patterns as plain values: ``match(PATTERN, SYMBOL = CONDITION, ..)`` and ``funnel(..)`` (semantics section 15)."""
+"""Row patterns as plain values: ``match(PATTERN, SYMBOL = CONDITION, ..)``, ``funnel(..)`` (semantics section 15)."""
 
 from __future__ import annotations
 

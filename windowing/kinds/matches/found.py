@@ -22,8 +22,6 @@ class Rows(NamedTuple):
     ``bounds``: int64 (K+1,), the rows of each key.
     ``symbols``: uint64 (n,), bit s is set where the condition of symbol s is true; where it reads matched rows, where
         it may be true.
-    ``follows``: bool (n,), whether a row comes directly behind the row before it here: false where rows that no symbol
-        takes have been left out between them, and for the first row of a key.
     ``clock``: int64 or float64 (n,), where there is a limit; else empty. It never falls within a key.
     ``limit``: the limit in measures of the clock: a row is out from ``clock[first] + limit`` on. 0: no limit.
     ``now``: the clock behind all rows of all keys, in measures.
@@ -31,14 +29,13 @@ class Rows(NamedTuple):
 
     bounds: Ints
     symbols: npt.NDArray[np.uint64]
-    follows: npt.NDArray[np.bool_]
     clock: Any
     limit: Any
     now: Any
 
 
 class Matches(NamedTuple):
-    """M matches, key after key and in a key in the order of their starts: those that come out, whatever brings them out.
+    """M matches, key after key and in a key in the order of their starts, whatever brings them out.
 
     ``key``: int64 (M,), the key, ascending.
     ``bounds``: int64 (M+1,), the entries of each match: it takes at least one row.
