@@ -13,7 +13,6 @@ from ..aggregates.inputs import PaneFailed, PaneOverflow, Spans
 from ..aggregates.table import Bound, Results, compute, in_two_phases, is_mergeable, split
 from ..columns.arrays import Ints, combined, spread
 from ..columns.radix_sort import ascend, pair_order
-from ..columns.sort_keys import sort_keys
 from ..errors import DataError
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK
@@ -29,7 +28,7 @@ from ..rows.membership import (
     take,
 )
 from ..rows.panes import Panes
-from ..rows.sequence import Sequences, group_codes, take_rows
+from ..rows.sequence import Sequences, group_codes, key_text, take_rows
 from ..support.jit import kernel
 from .result_columns import constant
 
@@ -126,26 +125,6 @@ def _renumbered(enter: Ints, leave: Ints, bounds: Ints, pane: Ints, first_pane: 
             own_enter[i] = low + np.searchsorted(pane[low:high], enter[i])
             own_leave[i] = low + np.searchsorted(pane[low:high], leave[i])
     return own_enter, own_leave
-
-
-# A key as messages name it.
-
-
-def key_text(sequences: Sequences, key: int) -> str:
-    """Return `` of key `` and the cells of a key, by its number; nothing where there is no key."""
-    if sequences.keys is None:
-        return ""
-    cells = zip(sequences.keys.column_names, sequences.keys.slice(key, 1).columns, strict=True)
-    return " of key " + ", ".join(f"{name}={_cell_text(combined(column))}" for name, column in cells)
-
-
-def _cell_text(cell: pa.Array) -> str:
-    if pa.types.is_string(cell.type) or pa.types.is_binary(cell.type):
-        return repr(cell[0].as_py())
-    try:
-        return str(cell.cast(pa.string())[0].as_py())
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        return str(sort_keys(cell)[0])
 
 
 def aggregate_rows(plan: Plan, sequences: Sequences, panes: Panes, pane_columns: pa.Table) -> Iterator[pa.Table]:

@@ -22,9 +22,9 @@ from ..rows.panes import CLOSED_BY, TIMING, Panes
 from ..rows.sequence import Sequences, concatenate
 from ..state.window_state import WindowState
 from .aggregate_rows import aggregate_rows, combine_window, merging_plan
-from .lasting_rows import lasting_batches
 from .operator_calls import finishing_batches, operator_batches
 from .operator_scenes import OperatorRun
+from .pane_rows import rows_of_panes
 from .result_columns import HiddenPanes, mark_columns, only_marks, stream_columns, stream_values, with_result_values
 
 # Panes in batches: what the result says of disjoint panes is made a bounded number of panes at a time.
@@ -42,8 +42,8 @@ def pane_batches(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tup
     Keys and rows of the panes are numbered as in the sequences yielded with them; their causes are those of ``panes``.
     Panes that share rows, have groups or are not in the order of the result come in one batch.
     """
-    if plan.kind.needs.ends is not None:
-        yield from lasting_batches(plan, sequences, panes)
+    if plan.pane_schema.names:
+        yield from rows_of_panes(plan, sequences, panes)
         return
     contents = panes.membership
     has_own_rows = isinstance(contents, Ranges) and contents.disjoint and contents.row is None

@@ -62,9 +62,8 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
             deque(scan_segment(own, entry_carry(own, entry, standing, one, continued), one, signals, End()).tables, 0)
     end = End(1 if plan.uses_clock else None)
     deque(continue_scan(kernel_plan, OrderedRows(merged), signals, Carry(), end).tables, maxlen=0)
-    needs = plan.kind.needs  # panes of rows that last have rows of their own
     columns = pa.schema([*schema, *plan.pane_schema])
-    warm_aggregates(plan.aggregates, columns, needs.overlaps and needs.ends is None)
+    warm_aggregates(plan.aggregates, columns, plan.kind.needs.shares_rows)
     if can_preaggregate(plan, schema):
         scan_plan = merging_plan(plan)
         combined = merge([preaggregate(plan, scan_plan, part, signals.marks) for part in (sequences, sequences)])

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 
 from ..clock.watermark import NO_LEVEL, Lateness
@@ -105,6 +106,13 @@ class WindowKind(ABC):
 
         ``panes``: where windows do not overlap, else None. ``key_lifetimes``: those of partition eviction, else None.
         """
+
+    def settled_rows(self, sequences: Sequences, panes: Panes | None, retained: Mask) -> Mask:
+        """Return which retained rows no window will show: they are there for others to look at, bool (n,).
+
+        ``panes``: as of `retained_rows`.
+        """
+        return np.zeros(len(sequences), np.bool_)
 
     def full_and_baseline(self, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:
         """Return `KeyState.full` and `KeyState.baseline` of each sequence at the end of the run."""

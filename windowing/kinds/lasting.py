@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice, takewhile
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +35,8 @@ from .needs import Explain, Needs, PaneTimes
 from .tumbling.clock_policies import ClockPolicy, causes_by_clock, instants_after, ticks_without
 from .tumbling.kind import TumblingKind, tumbling_kind
 
+PANE_COLUMNS: Final = {"_overlap": pa.float64(), "_share": pa.float64()}
+"""The columns that rows that last have in a window: the seconds of the row inside it, and the share."""
 MOST_WINDOWS = 100_000
 """Over how many windows a row may last."""
 _MOST_PANES = 60_000_000
@@ -218,6 +221,7 @@ def lasting_kind(spec: Lasting) -> LastingKind:
         attributes=(*inner.needs.attributes, *ends),
         required=(*inner.needs.required, *ends),
         ends=spec.ends,
+        pane_columns=PANE_COLUMNS,
         overlaps=True,
         cells=False,
     )

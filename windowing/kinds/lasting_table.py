@@ -26,7 +26,7 @@ from ..support.jit import kernel
 from .context import RowSteps, Signals, WindowContext
 from .facts import Fact, KeyPane
 from .key_lifetimes import Lifetimes
-from .lasting import MOST_WINDOWS, facts_of, spans, too_many
+from .lasting import MOST_WINDOWS, PANE_COLUMNS, facts_of, spans, too_many
 from .table import (
     BETWEEN,
     EMPTIES,
@@ -226,6 +226,7 @@ def lasting_table_kind(spec: Lasting) -> LastingTableKind:
         attributes=(*needs.attributes, spec.ends),
         required=(*needs.required, spec.ends),
         ends=spec.ends,
+        pane_columns=PANE_COLUMNS,
         cells=False,
         go_on=False,
     )

@@ -122,6 +122,8 @@ class Needs:
     ``can_cut``: whether keys may be cut into segments.
     ``run_through``: of tumbling windows, whether segments of a key are run through, one after the other: what is open
         before one decides what happens in it.
+    ``pane_columns``: the columns that rows have in a pane alone, with their types: then a pane has rows of its own,
+        a row once for each pane that shows it.
     ``changes_of_groups``: whether a pane emits only the groups that differ from the pane before it.
     ``sum_of_nothing``: the sum of a pane without values (section 9).
     ``full_when``: the step at which a window is full for the first time; None: windows are always full.
@@ -156,6 +158,7 @@ class Needs:
     cells: bool = False
     can_cut: bool = True
     run_through: bool = False
+    pane_columns: Mapping[str, pa.DataType] = field(default_factory=dict)
     changes_of_groups: bool = False
     sum_of_nothing: int | None = None
     full_when: Step | None = None
@@ -167,6 +170,11 @@ class Needs:
     def expressions(self) -> Mapping[str, Expression]:
         """Those of ``operands`` that are expressions, by the column that holds their values."""
         return {operand_column(each): each for each in self.operands if not isinstance(each, str)}
+
+    @property
+    def shares_rows(self) -> bool:
+        """Whether panes share rows, and what is computed of them: then the number of rows before has a say."""
+        return self.overlaps and not self.pane_columns
 
 
 def joined(parts: Sequence[Needs]) -> Needs:

@@ -160,6 +160,8 @@ class Panes:
     ``rejects``: rows in no pane that the window rejects, all of this run; None: none.
     ``continued``: the earlier rows of the first pane, for which its first row stands; None: it has none.
     ``source``: int64 (P,), the row of the table of windows that each pane is; None where windows are of no table.
+    ``matched``: dictionary of strings, by entry of ``membership``: the symbol as which a row pattern takes the row, any
+        for rows that no pane shows; None: the kind has none. Then ``membership`` is ranges.
     ``values``: P rows with the aggregates that depend on panes before; None: there are none.
     """
 
@@ -177,6 +179,7 @@ class Panes:
     left: pa.Array | None = None
     continued: ContinuedWindow | None = None
     source: Ints | None = None
+    matched: pa.DictionaryArray | None = None
     values: pa.Table | None = None
 
     def __len__(self) -> int:

@@ -348,6 +348,26 @@ def _places(keys: pa.Table, wanted: pa.Table) -> Ints:
     return np.searchsorted(codes[wanted.num_rows :], codes[: wanted.num_rows]).astype(np.int64)
 
 
+# A key as messages name it.
+
+
+def key_text(sequences: Sequences, key: int) -> str:
+    """Return `` of key `` and the cells of a key, by its number; nothing where there is no key."""
+    if sequences.keys is None:
+        return ""
+    cells = zip(sequences.keys.column_names, sequences.keys.slice(key, 1).columns, strict=True)
+    return " of key " + ", ".join(f"{name}={_cell_text(combined(column))}" for name, column in cells)
+
+
+def _cell_text(cell: pa.Array) -> str:
+    if pa.types.is_string(cell.type) or pa.types.is_binary(cell.type):
+        return repr(cell[0].as_py())
+    try:
+        return str(cell.cast(pa.string())[0].as_py())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return str(sort_keys(cell)[0])
+
+
 # Attribute values and an amount in one unit, which ``delta``, ``gap`` and ages compare (semantics section 2).
 
 

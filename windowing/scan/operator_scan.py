@@ -22,7 +22,7 @@ from ..kinds.contract import WindowKind
 from ..kinds.key_lifetimes import Lifetimes, lifetimes
 from ..planning.plan import Plan
 from ..rows.membership import Memberships, memberships_of, shown, sizes
-from ..rows.panes import AT_END, BY_TICK, NO_REJECTS, Panes, ScanRejects, concatenate, reason
+from ..rows.panes import BY_TICK, NO_REJECTS, Panes, ScanRejects, concatenate, reason
 from ..rows.sequence import Sequences
 from ..state.window_state import (
     KeyState,
@@ -241,11 +241,7 @@ def snapshot(
     is_retained = np.zeros(len(sequences), np.bool_)
     if context.hold:
         is_retained = kind.retained_rows(sequences, context, panes, key_lifetimes) | emission.last
-    settled = np.zeros(len(sequences), np.bool_)
-    if kind.needs.window_before and panes is not None:
-        # no window will hold these rows: they are kept because later rows look back at them
-        is_open = panes.take(np.flatnonzero(panes.cause == AT_END)).membership
-        settled = is_retained & ~shown(is_open, len(sequences))
+    settled = kind.settled_rows(sequences, panes, is_retained)
     key_state = _key_state(kind, sequences, context, restored, key_lifetimes)
     if context.hold and panes is not None and panes.left is not None:
         key_state = replace(key_state, baseline=panes.left)
@@ -254,8 +250,8 @@ def snapshot(
     picks = np.flatnonzero(is_retained)
     state = WindowState(only_rows(sequences, picks), key_state, row_state.take(picks))
     # A tumbling window never looks back beyond its first row: equal windows give equal states, whatever came before. No
-    # window counts rows that last.
-    return with_row_counts(state) if not kind.needs.overlaps or kind.needs.ends is not None else state
+    # window counts rows that are in panes as rows of their own.
+    return state if kind.needs.shares_rows else with_row_counts(state)
 
 
 def nothing_restored(kind: WindowKind, sequences: Sequences) -> RestoredState:
@@ -423,4 +419,4 @@ def _emptied(done: OperatorScan, empty: Ints) -> WindowState:
         pa.nulls(len(empty), pa.string()),
     )
     window_state = without_rows(sequences, empty, key_state)
-    return window_state if kind.needs.overlaps else with_row_counts(window_state)
+    return window_state if kind.needs.shares_rows else with_row_counts(window_state)

@@ -33,7 +33,7 @@ def can_be_cut(plan: Plan) -> bool:
     if options.operator is not None or compares_with_previous_pane(plan) or options.empty == "mark":
         return False
     # Float aggregates of groups in panes that share rows may depend on cuts.
-    if options.group_by and plan.kind.needs.overlaps and plan.kind.needs.ends is None:
+    if options.group_by and plan.kind.needs.shares_rows:
         return False
     if options.partial and not plan.key:  # mark-only rows come last in a result, so one task must write them
         return False

@@ -235,6 +235,12 @@ class TumblingKind(WindowKind):
             is_retained |= self._window_before(sequences, panes, context.restored)
         return is_retained
 
+    def settled_rows(self, sequences: Sequences, panes: Panes | None, retained: Mask) -> Mask:
+        """Return the rows that are kept because later rows look back at them: no open window holds them."""
+        if not self.needs.window_before or panes is None:
+            return np.zeros(len(sequences), np.bool_)
+        return retained & ~shown(panes.take(np.flatnonzero(panes.cause == AT_END)).membership, len(sequences))
+
     def _window_before(self, sequences: Sequences, panes: Panes, restored: RestoredState | None) -> Mask:
         """Return the rows of the last window of each key that has ended: the next window asks for them (section 13).
 
