@@ -4,6 +4,7 @@ import datetime as dt
 from fractions import Fraction
 
 from wincli.windowing.expressions.syntax import parse_expression
+from wincli.windowing.language.patterns import Concatenation, Repetition, Symbol
 from wincli.windowing.language.spec import (
     AnyOf,
     Batched,
@@ -17,6 +18,7 @@ from wincli.windowing.language.spec import (
     PartitionEviction,
     Punct,
     Reaches,
+    RowPattern,
     Sliding,
     Split,
     Time,
@@ -29,6 +31,19 @@ from wincli.windowing.language.spec import (
 TWO = Fraction(2)
 
 WINDOWS = [
+    (
+        "MATCH(a+ b, a = x > 1, b = ok) within 5m, OVERLAPPING",
+        RowPattern(
+            Concatenation((Repetition(Symbol("a"), 1, None), Symbol("b"))),
+            (("a", parse_expression("x > 1")), ("b", parse_expression("ok"))),
+            Fraction(300),
+            True,
+        ),
+    ),
+    (
+        "funnel(a = x > 1) within 0.5, partitioned",
+        RowPattern(Symbol("a"), (("a", parse_expression("x > 1")),), Fraction(1, 2), False, True, True),
+    ),
     ("count(4)", Tumbling(Count(4))),
     ("count(x)", Tumbling(Changing("count", None, "x"))),
     ("delta(ts, x)", Tumbling(Changing("delta", "ts", "x"))),

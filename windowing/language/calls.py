@@ -190,13 +190,17 @@ def read_arguments(cursor: Cursor, do: str, form: Form | None = None) -> tuple[A
             cursor.take()
         if not is_operand and cursor.peek().kind in {"symbol", "end"}:
             raise _broken(cursor, opening, "expected an argument", do)
-        found.append(Argument(name, _expression(cursor, opening, do) if is_operand else cursor.take()))
+        found.append(Argument(name, read_expression(cursor, opening, do) if is_operand else cursor.take()))
     if not cursor.skip(")"):
         raise _broken(cursor, opening, "expected ',' or ')'", do)
     return tuple(found)
 
 
-def _expression(cursor: Cursor, opening: Token, do: str) -> Token:
+def read_expression(cursor: Cursor, opening: Token, do: str) -> Token:
+    """Take the tokens up to the comma or the parenthesis behind them as one; ``opening``: the parenthesis around them.
+
+    Raises `SpecError` where there is none, with the advice ``do``.
+    """
     first, depth, count = cursor.peek(), 0, 0
     if first.kind == "symbol" and first.text not in _SIGNS:
         raise _broken(cursor, opening, "expected an argument", do)

@@ -29,6 +29,11 @@ def operand_column(operand: Operand) -> str:
     return operand if isinstance(operand, str) else f"={operand}"
 
 
+def operand_of(expression: Expression) -> Operand:
+    """Return an expression as an operand: its column, where it is one and no more."""
+    return expression if expression.name is None else expression.name
+
+
 def read_operand(cursor: Cursor, token: Token, do: str) -> Operand:
     """Return the operand of a token. Raises `SpecError` with the place in the whole text."""
     if token.kind != "expression":

@@ -1,6 +1,6 @@
 """The parser of the window language, by recursive descent: one function for each rule.
 
-    window     = tumbling | sliding | interval | batched | table
+    window     = tumbling | sliding | interval | batched | table | match
     tumbling   = [ "tumbling" "," ] ( policy { "or" policy } | growing ) { "," option }
     growing    = policy "every" duration
     sliding    = "sliding" "," policy [ "," policy ] { "," option }
@@ -10,6 +10,7 @@
     retain     = "retain" n [ "every" n ]
     unique     = "with" "unique" column
     table      = "table" "(" word ")" [ "," "partitioned" ]
+    match      = as `windowing.language.pattern_parser` reads it
     policy     = a call of `windowing.language.parser.POLICIES`, such as count(n) or delta(column, amount)
     option     = "partitioned" | partitionAge(duration) | partitionCount(n) | tupleCount(n)
     setting    = "partitioned" | intervalDuration(duration) | creationPeriod(duration) | discardAge(duration)
@@ -48,6 +49,7 @@ from .calls import Call, Form, Policy, Rule, read_call
 from .clock_policies import CLOCK_POLICIES, Growing, read_growing
 from .conditions import CONDITION_POLICIES, MOST_POLICIES, OPENERS, AnyOf
 from .operands import read_placed
+from .pattern_parser import READERS
 from .row_policies import ROW_POLICIES, Changing
 from .tokens import Cursor, Duration
 
@@ -74,8 +76,9 @@ def read_policy(cursor: Cursor, kind: str, rules: Mapping[str, Rule[_T]], least:
             amount = call.arguments[-1].value
             raise cursor.error(f"expected a number, found {amount}", amount.span, call.do)
         return policy
-    if word == "table":
-        raise cursor.error(f"table stands alone: it is no policy of a {kind} window", token.span, _ALONE)
+    if word == "table" or word in READERS:
+        do = _ALONE if word == "table" else f"write {word}(..), and what it takes behind it"
+        raise cursor.error(f"{word} stands alone: it is no policy of a {kind} window", token.span, do)
     if word in POLICIES:
         do = f"use one of {', '.join(rules)}, or a tumbling window"
         raise cursor.error(f"a {kind} window cannot use {token}", token.span, do)
@@ -210,7 +213,7 @@ def _unique(cursor: Cursor) -> str | None:
     return cursor.column(cursor.take(), "write with unique COLUMN")
 
 
-_WINDOWS: Final = ("tumbling", "sliding", "timeInterval", "within", "retain", "partition by", "table")
+_WINDOWS: Final = ("tumbling", "sliding", "timeInterval", "within", "retain", "partition by", "table", *READERS)
 _OPTIONS: Final = ("partitioned", "partitionAge", "partitionCount", "tupleCount")
 SETTINGS: Final = ("intervalDuration", "creationPeriod", "discardAge", "intervalOffset")
 """The settings of ``timeInterval`` that are calls."""
@@ -218,6 +221,7 @@ _ELSEWHERE: Final = {
     "session": "gap(ts, 30m)", "sessions": "gap(ts, 30m)", "session_window": "gap(ts, 30m)",
     "hop": "timeInterval, intervalDuration(1h), creationPeriod(5m)",
     "hopping": "timeInterval, intervalDuration(1h), creationPeriod(5m)",
+    "match_recognize": "match(a b+, a = x > 1, b = x > 2)", "windowfunnel": "funnel(a = x > 1, b = x > 2) within 30m",
     "cumulate": "time(1d) every 1h", "tumble": "time(5m)", "fixed": "time(5m)", "slide": "sliding, time(1h), time(5m)",
 }  # fmt: skip
 """The names of windows in other tools, and how they are written in this language."""
@@ -425,4 +429,5 @@ _KINDS: Final[Mapping[str, Callable[[Cursor], spec.WindowSpec]]] = {
     "within": read_batched,
     "retain": read_batched,
     "table": _table,
+    **READERS,
 }

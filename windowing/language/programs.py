@@ -1,4 +1,6 @@
-"""Conditions and amounts that look at windows: aggregates of the open window, and of the window before (12, 13).
+"""Conditions and amounts that look at windows: aggregates of the open window, of the window before, of a match.
+
+Sections 12, 13 and 15 of the semantics.
 
 What such an expression says of single rows is an operand, as in any policy. What is left is a tree of a few signs over
 these operands, numbers and aggregates, which the loop over the rows computes.
@@ -6,18 +8,18 @@ these operands, numbers and aggregates, which the loop over the rows computes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, TypeAlias
 
 from ..errors import SpecError
-from ..expressions.nodes import Node, walk
+from ..expressions.nodes import Node, transform, walk
 from ..expressions.syntax import Expression, expression_of
 from ..expressions.tokens import Token
 from .aggregate_names import AGGREGATES
-from .operands import Operand, read_operand, read_placed
+from .operands import Operand, operand_of, read_operand, read_placed
 from .tokens import Cursor
 
 KEPT: Final = ("count", "sum", "min", "max", "mean", "first", "last", "range")
@@ -29,6 +31,10 @@ _FORM: Final = "write it like previous(mean(latency), 30)"
 _IN_CONDITIONS: Final = (
     "around an aggregate of the window there may be numbers, columns, + - * /, abs, least, greatest, coalesce, "
     "comparisons, AND, OR, NOT"
+)
+_IN_MATCHES: Final = (
+    "around an aggregate of matched rows there may be numbers, columns, + - * /, abs, least, greatest, coalesce, "
+    "comparisons, IN, BETWEEN, AND, OR, NOT"
 )
 _IN_AMOUNTS: Final = "around previous there may be numbers, columns, + - * /, abs, least and greatest"
 
@@ -57,15 +63,19 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """An aggregate of the open window.
+    """An aggregate of the open window, or of the rows matched so far.
 
-    ``function``: one of `KEPT`.
+    ``function``: one of `KEPT`; of a match ``nth``, too.
     ``argument``: what it aggregates; None: ``count()``.
+    ``symbol``: the symbol as which the rows are matched that it reads; None: all rows.
+    ``number``: of ``nth`` which value it is, from 0 on; negative from the newest, which is -1.
     """
 
     function: str
     argument: Operand | None
     node: Node
+    symbol: str | None = None
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +138,14 @@ def parts_of(operand: Operand, is_amount: bool = False) -> tuple[Operand, ...]:
     looks = uses_previous(operand) if is_amount else looks_at_window(operand)
     if isinstance(operand, str) or not looks:
         return (operand,)
+    return parts_of_term(term_of(operand, is_amount))
+
+
+def parts_of_term(term: Term) -> tuple[Operand, ...]:
+    """Return what a tree needs of single rows, each once."""
     found: dict[Operand, None] = {}
-    for term in terms(term_of(operand, is_amount)):
-        part = term.operand if isinstance(term, Value) else term.argument if isinstance(term, Aggregate) else None
+    for each in terms(term):
+        part = each.operand if isinstance(each, Value) else each.argument if isinstance(each, Aggregate) else None
         if part is not None:
             found[part] = None
     return tuple(found)
@@ -167,19 +182,87 @@ def term_of(expression: Expression, is_amount: bool = False) -> Term:
 
     ``is_amount``: of numbers, that asks for the window before alone. Raises `SpecError` with the span at fault.
     """
+    _check_steps(expression)
     if "lag" in expression.calls and uses_previous(expression):
         raise expression.error("lag does not go with previous", expression.root.span, "leave one of them out")
+    return _Reader(expression, is_amount).term(expression.root)
+
+
+@lru_cache(maxsize=256)
+def matched_term(expression: Expression, symbols: tuple[str, ...]) -> Term:
+    """Return a condition that reads the rows matched so far as a tree.
+
+    ``symbols``: those of the pattern. Raises `SpecError` with the span at fault.
+    """
+    _check_steps(expression)
+    return _Reader(expression, False, symbols).term(expression.root)
+
+
+def _check_steps(expression: Expression) -> None:
     if sum(1 for _ in walk(expression.root)) > MOST_STEPS:
         raise expression.error(
             f"at most {MOST_STEPS} steps may look at windows", expression.root.span, "write it shorter"
         )
-    return _Reader(expression, is_amount).term(expression.root)
+
+
+def of_symbol(expression: Expression, symbols: Collection[str]) -> tuple[str | None, Expression]:
+    """Return as what the rows are matched that an argument of an aggregate reads, and the argument without that.
+
+    ``a.x + a.y`` reads ``x + y`` of rows matched as a; without a symbol rows are all rows of the match: None. Raises
+    `SpecError` where it reads rows of one symbol and others, and for a symbol that stands alone.
+    """
+    found: dict[str | None, Node] = {}
+
+    def change(node: Node) -> Node | None:
+        if is_of_symbol(node, symbols):
+            found.setdefault(node.operands[0].value[0], node)
+            return Node("column", node.value, (), node.span)
+        if node.kind == "column":
+            if node.value[0] in symbols:
+                name = node.value[0]
+                raise expression.error(f"{name!r} is a symbol, and no column", node.span, f"write {name}.COLUMN")
+            found.setdefault(None, node)
+        return None
+
+    root = transform(expression.root, change)
+    if len(found) > 1:
+        one, other = (expression.source[each.span.start : each.span.stop] for each in [*found.values()][:2])
+        what = f"an aggregate reads rows of one symbol, or of all, and this one reads {one} and {other}"
+        raise expression.error(what, [*found.values()][1].span, "write two aggregates")
+    return next(iter(found), None), expression_of(root, expression.source)
+
+
+def is_of_symbol(node: Node, symbols: Collection[str]) -> bool:
+    """Whether a node is a column of rows matched as a symbol: ``a.x``."""
+    return node.kind == "field" and node.operands[0].kind == "column" and node.operands[0].value[0] in symbols
+
+
+def refuse_symbols(expression: Expression, symbols: Collection[str]) -> None:
+    """Raise `SpecError` where a condition names a symbol outside of an aggregate."""
+    nodes = [expression.root]
+    while nodes:
+        node = nodes.pop()
+        if is_of_symbol(node, symbols):
+            text = expression.source[node.span.start : node.span.stop]
+            what = f"{text} does not say of which of the rows matched as {node.operands[0].value[0]}"
+            raise expression.error(what, node.span, f"write for example last({text})")
+        if node.kind == "column" and node.value[0] in symbols:
+            do = f"write count({node.value[0]}), or give the symbol another name than the column"
+            raise expression.error(f"{node.value[0]!r} is a symbol of the pattern", node.span, do)
+        nodes += () if _asks_itself(node) else reversed(node.operands)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
+    """Reads the nodes of one expression.
+
+    ``is_amount``: whether it is an amount, which asks for the window before alone.
+    ``symbols``: those of a pattern, whose matched rows are read; None: rows of the open window are.
+    """
+
     expression: Expression
     is_amount: bool
+    symbols: tuple[str, ...] | None = None
 
     def error(self, what: str, node: Node, do: str) -> SpecError:
         return self.expression.error(what, node.span, do)
@@ -190,11 +273,22 @@ class _Reader:
             return literal
         if not _asks(node):
             return Value(self.operand(node), node)
-        if node.kind == "call" and node.value[0] == "previous":
+        if node.kind == "call" and node.value[0] == "previous" and self.symbols is None:
             return self.previous(node)
         if _asks_itself(node):
             return self.aggregate(node)
+        if self.symbols is not None and node.kind in {"in", "between"}:
+            return self.tests(node)
         return self.operation(node)
+
+    def tests(self, node: Node) -> Term:
+        """Return ``IN`` and ``BETWEEN`` as the comparisons that they are."""
+        value, *others = map(self.term, node.operands)
+        signs, joint = ((">=", "<="), "and") if node.kind == "between" else (("=",) * len(others), "or")
+        found, *rest = (Operation(sign, (value, each), node) for sign, each in zip(signs, others, strict=True))
+        for each in rest:
+            found = Operation(joint, (found, each), node)
+        return Operation("not", (found,), node) if node.value[0] else found
 
     def operation(self, node: Node) -> Term:
         match node.kind:
@@ -211,7 +305,8 @@ class _Reader:
             case "negate":
                 signs = ("negate",)
             case _:
-                which = "of the window before" if self.is_amount else "of the open window"
+                of_rows = "of the open window" if self.symbols is None else "of matched rows"
+                which = "of the window before" if self.is_amount else of_rows
                 raise self.error(f"this cannot be computed {which}", node, self.around)
         operands = tuple(map(self.term, node.operands))
         if len(operands) == 1 or node.kind == "compare":
@@ -227,14 +322,44 @@ class _Reader:
 
     @property
     def around(self) -> str:
-        return _IN_AMOUNTS if self.is_amount else _IN_CONDITIONS
+        return _IN_AMOUNTS if self.is_amount else _IN_CONDITIONS if self.symbols is None else _IN_MATCHES
 
     def aggregate(self, node: Node) -> Aggregate:
         if self.is_amount:
             raise self.error(f"{node.value[0]} looks at no window here", node, _FORM)
+        if self.symbols is not None:
+            return self.matched(node, self.symbols)
         if node.value[0] not in KEPT:
             raise self.error(f"{node.value[0]} is not kept while a window is open", node, f"one of {', '.join(KEPT)}")
         return self.call(node, f"write it like {node.value[0]}(price)")
+
+    def matched(self, node: Node, symbols: tuple[str, ...]) -> Aggregate:
+        name, arguments = node.value[0], node.operands
+        if name not in KEPT and name != "nth":
+            do = f"one of {', '.join(KEPT)}, nth"
+            raise self.error(f"{name} is not kept while a match is open", node, do)
+        number, do = 0, f"write it like {name}(price)"
+        if name == "nth":
+            do = "write it like nth(price, -2)"
+            if len(arguments) != 2:
+                raise self.error("nth takes a column and a number", node, do)
+            number = self.place(arguments[1], do)
+            arguments = arguments[:1]
+        only = arguments[0] if len(arguments) == 1 else None
+        if name == "count" and only is not None and only.kind == "column" and only.value[0] in symbols:
+            return Aggregate(name, None, node, only.value[0])
+        found = self.call(replace(node, operands=arguments), do)
+        if found.argument is None:
+            return found
+        assert only is not None
+        symbol, argument = of_symbol(expression_of(only, self.expression.source), symbols)
+        return Aggregate(name, operand_of(argument), node, symbol, number)
+
+    def place(self, node: Node, do: str) -> int:
+        literal = _literal(node)
+        if literal is None or literal.is_span or literal.value.denominator != 1 or abs(literal.value) >= 2**31:
+            raise self.error("the second argument of nth is a whole number", node, do)
+        return int(literal.value)
 
     def previous(self, node: Node) -> Previous:
         if len(node.operands) not in {2, 3}:
@@ -275,7 +400,7 @@ class _Reader:
         return None if exact == 1 else float(exact)
 
     def operand(self, node: Node) -> Operand:
-        return node.value[0] if node.kind == "column" else expression_of(node, self.expression.source)
+        return operand_of(expression_of(node, self.expression.source))
 
 
 def _asks(node: Node) -> bool:

@@ -16,6 +16,7 @@ from .spec import (
     Growing,
     Lasting,
     PartitionEviction,
+    RowPattern,
     Sliding,
     SlidingPolicy,
     TableWindows,
@@ -137,6 +138,25 @@ def _table(spec: TableWindows, options: Options, _: Times) -> list[str]:
     return found
 
 
+def _pattern(spec: RowPattern, _: Options, __: Times) -> list[str]:
+    rules = [f"{name} is a row for which {condition} is true" for name, condition in spec.conditions]
+    if spec.is_funnel:
+        steps = "; ".join(
+            f"({number}) a row for which {each} is true" for number, (_, each) in enumerate(spec.conditions, 1)
+        )
+        found = [f"A window holds the rows by which steps are reached, each the first behind the one before: {steps}."]
+    else:
+        found = [f"A window holds the rows that {spec.pattern} takes: {'; '.join(rules)}."]
+        if spec.has_waits:
+            found.append("Behind ->, rows by which what follows cannot begin are passed over, and are in no window.")
+        found.append("Of the ways to take rows from one row on, earlier choices count more, and more rounds do.")
+    if spec.within is not None:
+        found.append(f"It holds rows less than {duration(spec.within)} behind its first row.")
+    after = "the row behind its first row" if spec.is_overlapping else "the row behind its last row"
+    comes = "It comes out when rows that may still come cannot change it"
+    return [*found, f"{comes}. The next may begin at {after}. Rows that no window takes are in no result."]
+
+
 def _eviction(eviction: PartitionEviction | None, options: Options) -> list[str]:
     if eviction is None:
         return []
@@ -156,6 +176,7 @@ _KINDS: Final[Mapping[type[Any], Callable[[Any, Options, Times], list[str]]]] = 
     TimeInterval: _time_interval,
     Batched: _batched,
     TableWindows: _table,
+    RowPattern: _pattern,
 }
 """Kind of window to what says its clauses."""
 
@@ -233,7 +254,7 @@ def _end(spec: WindowSpec, options: Options) -> str:
     if options.at_end != "flush":
         then = "wait in the state for the next run" if options.at_end == "hold" else "are dropped"
         return f"Windows that are open at the end of the data {then}."
-    if isinstance(spec, Tumbling | TableWindows | Lasting):
+    if isinstance(spec, Tumbling | TableWindows | Lasting | RowPattern):
         with_rows = ", if they hold rows" if isinstance(spec, TableWindows) else ""
         return f"Windows that are open at the end of the data come out{with_rows}."
     if isinstance(spec, Sliding):

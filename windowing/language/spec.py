@@ -21,6 +21,7 @@ from ..expressions.tokens import quoted
 from .calls import Distance, Policy
 from .clock_policies import Calendar, Growing, Time
 from .conditions import AnyOf, From, Reaches, Split, When, While
+from .patterns import RowPattern
 from .row_policies import Changing, Count, Delta, Gap, Punct
 from .tokens import column_text, decimal_text
 
@@ -44,6 +45,7 @@ __all__ = [  # the values of policies are part of the values of a spec
     "Policy",
     "Punct",
     "Reaches",
+    "RowPattern",
     "Sliding",
     "SlidingPolicy",
     "Split",
@@ -238,7 +240,7 @@ class Lasting:
         return str(self.window)
 
 
-WindowSpec: TypeAlias = Tumbling | Sliding | TimeInterval | Batched | TableWindows | Lasting
+WindowSpec: TypeAlias = Tumbling | Sliding | TimeInterval | Batched | TableWindows | Lasting | RowPattern
 
 
 @dataclass(frozen=True, slots=True)
