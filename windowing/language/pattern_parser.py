@@ -33,7 +33,6 @@ from .patterns import (
     RowPattern,
     Symbol,
     funnel_of,
-    may_take_nothing,
     places_of,
     prefers_nothing,
 )
@@ -136,24 +135,19 @@ class _Reader:
 
     def element(self, level: int) -> Pattern:
         cursor = self.cursor
-        arrow = self.arrow()
-        if arrow is None:
+        if not self.skip_arrow():
             return self.repeated(level)
-        if self.arrow() is not None:
+        if self.skip_arrow():
             raise cursor.error("-> is given twice", cursor.last.span, "leave one of them out")
-        of = self.repeated(level)
-        if may_take_nothing(of):
-            span = Span(arrow.start, cursor.last.span.stop)
-            raise cursor.error("what follows -> takes at least one row", span, "write for example (-> b)? or -> b+")
-        return FollowedBy(of)
+        return FollowedBy(self.repeated(level))
 
-    def arrow(self) -> Span | None:
-        first, second = self.cursor.peek(), self.cursor.peek(1)
-        if not (self.cursor.at("-") and self.cursor.at(">", 1) and first.span.stop == second.span.start):
-            return None
-        self.cursor.take()
-        self.cursor.take()
-        return Span(first.span.start, second.span.stop)
+    def skip_arrow(self) -> bool:
+        cursor = self.cursor
+        is_there = cursor.at("-") and cursor.at(">", 1) and cursor.peek().span.stop == cursor.peek(1).span.start
+        if is_there:
+            cursor.take()
+            cursor.take()
+        return is_there
 
     def repeated(self, level: int) -> Pattern:
         cursor, start = self.cursor, self.cursor.peek().span.start

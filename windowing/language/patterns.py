@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from ..expressions.nodes import name_text
 from ..expressions.syntax import Expression
 from .calls import Distance
-from .operands import Operand, operand_of
+from .operands import Operand, operand_column, operand_of
 from .programs import Term, looks_at_window, matched_term, parts_of_term
 from .tokens import decimal_text
 
@@ -91,7 +91,7 @@ class Repetition:
 class FollowedBy:
     """``-> E``: rows by which E cannot begin are passed over; the first by which it can is taken.
 
-    ``of``: E, which takes at least one row.
+    ``of``: E; a way through it that takes no row is none.
     """
 
     of: Pattern
@@ -127,19 +127,6 @@ def places_of(pattern: Pattern) -> int:
             return places_of(pattern.of) * (pattern.least + 1 if pattern.most is None else pattern.most)
         case _:
             return places_of(pattern.of)
-
-
-def may_take_nothing(pattern: Pattern) -> bool:
-    """Whether a pattern can be met without a row."""
-    match pattern:
-        case Symbol() | FollowedBy():
-            return False
-        case Concatenation():
-            return all(map(may_take_nothing, pattern.parts))
-        case Alternation():
-            return any(map(may_take_nothing, pattern.parts))
-        case Repetition():
-            return pattern.least == 0 or may_take_nothing(pattern.of)
 
 
 def prefers_nothing(pattern: Pattern) -> bool:
@@ -209,6 +196,14 @@ class RowPattern:
         for (_, condition), term in zip(self.conditions, self.terms, strict=True):
             found |= dict.fromkeys([operand_of(condition)] if term is None else parts_of_term(term))
         return tuple(found)
+
+    @property
+    def columns(self) -> tuple[str | None, ...]:
+        """The boolean columns of the conditions, in their order; None where a condition reads matched rows."""
+        return tuple(
+            operand_column(operand_of(condition)) if term is None else None
+            for (_, condition), term in zip(self.conditions, self.terms, strict=True)
+        )
 
     @property
     def terms(self) -> tuple[Term | None, ...]:
