@@ -1,0 +1,81 @@
+"""Random row patterns, and rows whose symbols, clocks and keys are random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from references.matches import prefers_no_row, symbols_of
+from windowing.expressions.syntax import parse_expression
+from windowing.kinds.matches.found import Rows
+from windowing.language.patterns import Alternation, Concatenation, FollowedBy, Pattern, Repetition, RowPattern, Symbol
+
+NAMES = "abc"
+ROUNDS: list[tuple[int, int | None]] = [(0, 1), (0, None), (1, None), (2, 2), (0, 2), (1, 3), (2, None), (3, None)]
+
+
+@dataclass(frozen=True, slots=True)
+class PatternCase:
+    """A pattern, and rows for it: their symbols are bits, and so no condition reads matched rows."""
+
+    pattern: RowPattern
+    rows: Rows
+
+
+def trees(waits: bool = True, any_row: bool = True, leaves: int = 5) -> st.SearchStrategy[Pattern]:
+    """Trees of patterns that do not prefer to take no row. ``waits``: whether they may have ``->``."""
+    symbols = st.sampled_from([*NAMES, *NAMES, *([None] if any_row else [])])
+
+    def larger(of: st.SearchStrategy[Pattern]) -> st.SearchStrategy[Pattern]:
+        parts = st.lists(of, min_size=2, max_size=3).map(tuple)
+        found = [
+            st.builds(Concatenation, parts), st.builds(Concatenation, parts), st.builds(Alternation, parts),
+            st.builds(lambda part, rounds, slow: Repetition(part, *rounds, slow), of, st.sampled_from(ROUNDS),
+                      st.booleans()),
+        ]  # fmt: skip
+        return st.one_of(*found, *([st.builds(FollowedBy, of)] * waits))
+
+    drawn = st.recursive(st.builds(Symbol, symbols), larger, max_leaves=leaves)
+    return drawn.filter(lambda tree: not prefers_no_row(tree))
+
+
+@st.composite
+def patterns(draw: st.DrawFn, waits: bool = True, any_row: bool = True) -> RowPattern:
+    """Patterns whose symbols are ``true`` in their own columns, ``is_a = true`` for the symbol a."""
+    tree = draw(trees(waits, any_row))
+    names = sorted(name for name in symbols_of(tree) if name is not None)
+    conditions = tuple((name, parse_expression(f"is_{name} = true")) for name in draw(st.permutations(names)))
+    within = draw(st.sampled_from([None, Fraction(1), Fraction(2), Fraction(4), Fraction(9)]))
+    return RowPattern(tree, conditions, within, draw(st.booleans()))
+
+
+@st.composite
+def pattern_cases(draw: st.DrawFn, most_rows: int = 10, most_keys: int = 3, waits: bool = True) -> PatternCase:
+    """Patterns with rows of a few keys, some without any; clocks that stand still, and floats."""
+    pattern = draw(patterns(waits))
+    sizes = draw(st.lists(st.integers(0, most_rows), min_size=1, max_size=most_keys))
+    full = (1 << len(pattern.conditions)) - 1
+    of_rows = st.lists(st.integers(0, full), min_size=sum(sizes), max_size=sum(sizes))
+    bits = np.array(draw(of_rows), np.uint64)
+    bounds = np.array([0, *accumulate(sizes)], np.int64)
+    if pattern.within is None:
+        return PatternCase(pattern, Rows(bounds, bits, np.empty(0, np.int64), 0, 0))
+    clock, limit, now = _clocks(draw, sizes, pattern.within)
+    return PatternCase(pattern, Rows(bounds, bits, clock, limit, now))
+
+
+def _clocks(draw: st.DrawFn, sizes: list[int], within: Fraction) -> tuple[Any, Any, Any]:
+    """The clock of each row, the limit, and where the clock stands behind all rows."""
+    times: list[int] = []
+    for size in sizes:
+        steps = draw(st.lists(st.sampled_from([0, 1, 1, 1, 2, 3, 7]), min_size=size, max_size=size))
+        times += accumulate(steps)
+    now = max(times, default=0) + draw(st.sampled_from([0, 0, 1, 5]))
+    if draw(st.booleans()):
+        return np.array(times, np.int64), int(within), now
+    return np.array(times, np.float64) / 4, float(within) / 4, now / 4
