@@ -19,8 +19,8 @@ from references import aggregates
 from references.matches import Condition, Taken
 from references.open_window import above, at_least, both, differs, either, fits, minus, plus, times
 from references.tumbling import Row, TooFarError
-from windowing.expressions.nodes import Node, walk
-from windowing.expressions.syntax import parse_expression
+from wincli.windowing.expressions.nodes import Node, walk
+from wincli.windowing.expressions.syntax import parse_expression
 
 KEPT = frozenset({"count", "sum", "mean", "min", "max", "range", "first", "last", "nth"})
 """The aggregates that a condition may have."""

@@ -14,8 +14,16 @@ from typing import Any, Literal
 import numpy as np
 
 from references.tumbling import Key, Row, in_order
-from windowing.kinds.matches import found as form
-from windowing.language.patterns import Alternation, Concatenation, FollowedBy, Pattern, Repetition, RowPattern, Symbol
+from wincli.windowing.kinds.matches import found as form
+from wincli.windowing.language.patterns import (
+    Alternation,
+    Concatenation,
+    FollowedBy,
+    Pattern,
+    Repetition,
+    RowPattern,
+    Symbol,
+)
 
 Taken = tuple[tuple[int, str | None], ...]
 """Rows with the symbols that they are taken as; None: any row."""

@@ -7,8 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from windowing.expressions.syntax import parse_expression
-from windowing.language.patterns import Alternation, Concatenation, FollowedBy, Pattern, Repetition, RowPattern, Symbol
+from wincli.windowing.expressions.syntax import parse_expression
+from wincli.windowing.language.patterns import (
+    Alternation,
+    Concatenation,
+    FollowedBy,
+    Pattern,
+    Repetition,
+    RowPattern,
+    Symbol,
+)
 
 _SIGNS = re.compile(r"\s*(->|[a-z_]\w*|\{[\d, ]+\}|[()|.?*+])", re.IGNORECASE)
 _FORM = re.compile(

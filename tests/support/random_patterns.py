@@ -11,9 +11,17 @@ import numpy as np
 from hypothesis import strategies as st
 
 from references.matches import prefers_no_row, symbols_of
-from windowing.expressions.syntax import parse_expression
-from windowing.kinds.matches.found import Rows
-from windowing.language.patterns import Alternation, Concatenation, FollowedBy, Pattern, Repetition, RowPattern, Symbol
+from wincli.windowing.expressions.syntax import parse_expression
+from wincli.windowing.kinds.matches.found import Rows
+from wincli.windowing.language.patterns import (
+    Alternation,
+    Concatenation,
+    FollowedBy,
+    Pattern,
+    Repetition,
+    RowPattern,
+    Symbol,
+)
 
 NAMES = "abc"
 ROUNDS: list[tuple[int, int | None]] = [(0, 1), (0, None), (1, None), (2, 2), (0, 2), (1, 3), (2, None), (3, None)]

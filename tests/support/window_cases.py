@@ -81,6 +81,9 @@ WINDOWS: list[WindowCase] = [
     ("table(w), partitioned", T, {"windows": {"w on k from s to e": NESTED}, "ends": "till", "closed": "right"}),
     ("table(w)", T, {"windows": {"w from s to e": FOLLOWING}, "ends": "till", "empty": "row"}),
     ("split(range(a) > 1 or x is distinct from last(x)), partitioned, tupleCount(4)", ARRIVAL, {}),
+    ("match(p (q | r q)* r?, p = u = 'p' or x > 0.5, q = u <> 'r', r = flag)", ARRIVAL, {}),
+    ("match(p -> q+ (-> r | p)?, p = u = 'p', q = u = 'q', r = flag) within 4", T, {}),
+    ("match(p .*? r, p = u <> 'r', r = flag) within 5, overlapping, partitioned", T, {}),
 ]
 MORE: list[WindowCase] = [
     (
@@ -148,6 +151,10 @@ MORE: list[WindowCase] = [
     ("time(3) every 1.5", T, {"origin": Fraction(1)}),
     ('calendar(day, tz="Europe/Paris", at=00:00) every 25000', T, {}),
     ('calendar(day, tz="Asia/Kathmandu", at=00:01) every 7', T, {"closed": "right"}),
+    ("match(down+ up{2,}, down = a < lag(a), up = a >= lag(a))", T, {}),
+    ("match(p (-> q r*?)+, p = u = 'p', q = a % 2 = 0, r = flag) within 2.5, overlapping", T, {}),
+    ("match(p+, p = a % 3 <> 0) within 3", T, {}),
+    ("funnel(p = u = 'p', q = flag, r = u = 'r') within 6", T, {}),
     ("time(4)", T, {"ends": "till", "empty": "row"}),
     ("time(3)", T, {"ends": "till", "empty": "mark"}),
     ("time(3)", T, {"ends": "till", "empty": "mark", "closed": "right"}),
@@ -195,7 +202,7 @@ OF_LASTING = ["sum(_overlap)", "part=sum(x * _share) where _share < 1", "max_ove
 
 def overlaps(case: WindowCase) -> bool:
     """Whether a row may be in several windows of a kind."""
-    words = ("sliding", "within", "retain", "timeInterval", "every", "table")
+    words = ("sliding", "within", "match", "retain", "timeInterval", "every", "table")
     return "ends" in case[2] or any(word in case[0] for word in words)
 
 
@@ -214,7 +221,8 @@ def plan_of_case(
 
 
 def output_options(draw: st.DrawFn, window: str) -> dict[str, Any]:
-    changes = "sliding" in window or "within" in window or ("retain" in window and "all" not in window)
+    changes = "sliding" in window or ("within" in window and "(" not in window)
+    changes |= "retain" in window and "all" not in window
     emit = draw(st.sampled_from(["aggregates", "aggregates", "rows", *(["entered", "left"] if changes else [])]))
     if emit != "aggregates":
         return {"emit": emit, "sort_by": draw(st.sampled_from([(), ("x desc", "u")]))}

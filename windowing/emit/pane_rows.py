@@ -15,7 +15,7 @@ import pyarrow as pa
 from ..columns.arrays import Ints, combined, spread
 from ..columns.radix_sort import ascend
 from ..errors import DataError
-from ..kinds.matches.found import MATCHED_AS
+from ..language.patterns import MATCHED_AS
 from ..planning.plan import Plan
 from ..rows.membership import Ranges, batches
 from ..rows.panes import Panes

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from ..language.patterns import RowPattern
 from ..language.spec import Batched, Growing, Lasting, Sliding, TableWindows, TimeInterval, Tumbling, WindowSpec
 from .batched import batched_kind
 from .contract import WindowKind
@@ -13,6 +14,7 @@ from .event_time import event_time_kind
 from .growing import growing_kind
 from .lasting import lasting_kind
 from .lasting_table import lasting_table_kind
+from .matches.kind import pattern_kind
 from .sliding import sliding_kind
 from .table import table_kind
 from .tumbling.kind import tumbling_kind
@@ -23,6 +25,7 @@ _KINDS: Final[Mapping[type, Callable[[Any], WindowKind]]] = {
     TimeInterval: event_time_kind,
     Batched: batched_kind,
     TableWindows: table_kind,
+    RowPattern: pattern_kind,
     Lasting: lambda spec: (lasting_table_kind if isinstance(spec.window, TableWindows) else lasting_kind)(spec),
 }
 

@@ -99,7 +99,8 @@ def rejects_from(rows: pa.RecordBatch) -> ScanRejects:
 _REASONS = (
     "count", "delta", "gap", "time", "punct", "trigger", "watermark", "late", "batch", "expiry", "evicted", "end",
 )  # fmt: skip
-CLOSED_BY: tuple[str, ...] = tuple(dict.fromkeys([*_REASONS, *(rule.reason for rule in POLICIES.values()), "table"]))
+_BEHIND = ("table", "match", "within")
+CLOSED_BY: tuple[str, ...] = tuple(dict.fromkeys([*_REASONS, *(rule.reason for rule in POLICIES.values()), *_BEHIND]))
 """Close reasons, also those of tumbling policies (semantics section 1); `Panes.closed_by` holds indices into this."""
 
 TIMING: tuple[str, ...] = ("on_time", "late")

@@ -12,8 +12,8 @@ from references.matches import find_matches
 from support.pattern_texts import pattern_text, read_pattern
 from support.random_patterns import PatternCase, pattern_cases
 from support.strategies import examples
-from windowing.kinds.matches.found import AT_END, BY_LIMIT, Matches, Rows
-from windowing.language.patterns import Alternation, Concatenation, Pattern, Repetition, Symbol
+from wincli.windowing.kinds.matches.found import AT_END, BY_LIMIT, Matches, Rows
+from wincli.windowing.language.patterns import Alternation, Concatenation, Pattern, Repetition, Symbol
 
 
 def of_key(case: PatternCase, stop: int, now: float | None = None) -> Matches:

@@ -12,10 +12,10 @@ from references import matches as reference
 from support.pattern_texts import read_window
 from support.random_patterns import PatternCase, pattern_cases
 from support.strategies import examples
-from windowing.kinds.matches.automaton import automaton_of, possible
-from windowing.kinds.matches.found import AT_END, BY_LIMIT, Matches, Rows
-from windowing.kinds.matches.passes import find_matches
-from windowing.language.patterns import RowPattern
+from wincli.windowing.kinds.matches.automaton import automaton_of, possible
+from wincli.windowing.kinds.matches.found import AT_END, BY_LIMIT, Matches, Rows
+from wincli.windowing.kinds.matches.passes import find_matches
+from wincli.windowing.language.patterns import RowPattern
 
 
 def same(found: Matches, wanted: Matches) -> None:

@@ -14,8 +14,6 @@ BY_LIMIT, AT_END = -2, -1
 
 ANY_ROW: Final = -1
 """In place of a symbol: ``.``, any row."""
-MATCHED_AS: Final = "matched_as"
-"""The column that rows have in a match: the symbol as which the pattern takes the row, ``.`` for any row."""
 
 
 class Rows(NamedTuple):

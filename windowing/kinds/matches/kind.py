@@ -1,0 +1,184 @@
+"""Row patterns as a kind: a window is a match, the rows of a key that a pattern takes (semantics section 15)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...clock.interval_grid import clock_values, now_as_measure
+from ...clock.tick_grid import Grid, make_grid
+from ...columns.arrays import Mask, combined, measures, spread, truth
+from ...errors import DataError
+from ...language.operands import operand_column
+from ...language.patterns import ANY, MATCHED_AS, RowPattern
+from ...rows.marks import Marks
+from ...rows.membership import Ranges, ranges
+from ...rows.panes import AT_END, BY_TICK, Panes, reason
+from ...rows.sequence import Sequences, key_text
+from ..context import NEVER, RowSteps, Signals, WindowContext
+from ..contract import WindowKind
+from ..facts import Fact, KeyPane
+from ..key_lifetimes import Lifetimes
+from ..needs import Explain, Needs, PaneTimes, check_condition
+from .automaton import Automaton, automaton_of
+from .found import ANY_ROW, BY_LIMIT, Matches, Rows
+from .passes import find_matches
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PatternKind(WindowKind):
+    """A row pattern. ``automaton``: its places."""
+
+    spec: RowPattern
+    needs: Needs
+    automaton: Automaton
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the rows of a match are neighbours, and no row is in two matches."""
+        return not self.automaton.has_waits and not self.spec.is_overlapping
+
+    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        for (symbol, condition), column in zip(self.spec.conditions, self.spec.columns, strict=True):
+            if column == name:
+                check_condition(symbol, condition, dtype)
+
+    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
+        if self.spec.within is None:
+            return PaneTimes()
+        grid = make_grid(clock, self.spec.within, Fraction(0))
+        return PaneTimes(instants=grid.type, grid=grid)
+
+    def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
+        """Return the matches in the order of their starts, which is that of their numbers."""
+        found = self._found(sequences, context)
+        names = pa.array([*self.spec.symbols, ANY])
+        entries, symbols = ranges(found.bounds[:-1], found.bounds[1:]), found.symbol
+        if self.is_contiguous:
+            symbols = np.zeros(len(sequences), np.int16)
+            symbols[found.row] = found.symbol
+            entries = ranges(found.row[entries.lo], found.row[entries.hi - 1] + 1)
+        else:
+            entries = replace(entries, row=found.row)
+        codes = np.where(symbols == ANY_ROW, np.int16(len(names) - 1), symbols)
+        matched = pa.DictionaryArray.from_arrays(pa.array(codes), names, safe=False)
+        closed_by = np.select(
+            [found.decided == BY_LIMIT, found.decided == AT_END],
+            [np.int8(reason("within")), np.int8(reason("end"))],
+            np.int8(reason("match")),
+        )
+        at = None if self.spec.within is None else self._grid(sequences).to_arrow(found.limit)
+        number = np.arange(len(found.key)) - np.searchsorted(found.key, found.key)
+        cause = np.where(found.decided == BY_LIMIT, BY_TICK, found.decided)
+        return Panes(found.key, number, entries, cause, closed_by, at=at, matched=matched), signals.marks
+
+    def _grid(self, sequences: Sequences) -> Grid:
+        grid = self.times(sequences.rows.schema.field(sequences.order[0]).type, Fraction(0)).grid
+        assert grid is not None
+        return grid
+
+    def _found(self, sequences: Sequences, context: WindowContext) -> Matches:
+        return find_matches(self.automaton, self.rows(sequences, context), self.spec.is_overlapping)
+
+    def rows(self, sequences: Sequences, context: WindowContext) -> Rows:
+        """Return rows as the lanes take them."""
+        return Rows(sequences.bounds, self._symbols(sequences), *self._clock(sequences, context))
+
+    def _symbols(self, sequences: Sequences) -> npt.NDArray[np.uint64]:
+        symbols = np.zeros(len(sequences), np.uint64)
+        for bit, column in enumerate(self.spec.columns):
+            if column is None:
+                symbols |= np.uint64(1 << bit)
+            else:
+                symbols |= truth(sequences.rows, column).astype(np.uint64) << np.uint64(bit)
+        return symbols
+
+    def _clock(self, sequences: Sequences, context: WindowContext) -> tuple[Any, Any, Any]:
+        """Return the instants of rows, the limit and the clock behind them; none and zeros without a limit."""
+        if self.spec.within is None:
+            return np.empty(0, np.int64), np.int64(0), np.int64(0)
+        grid, name = self._grid(sequences), sequences.order[0]
+        values = clock_values(combined(sequences.rows.column(name)), name)
+        clock = grid.instants(values)
+        if not grid.exact:  # floats may be too far from one another
+            grid.later(clock, self.spec.within)
+        limit = grid.later(np.zeros(1, clock.dtype), self.spec.within)[0]
+        return clock, limit, grid.instants(now_as_measure(values, context.clock))[0]
+
+    def row_steps(
+        self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
+    ) -> RowSteps:
+        """Return that rows enter with the match that shows them, and leave after it: matches share no row here."""
+        n, place = len(sequences), np.where(panes.cause == AT_END, sequences.bounds[panes.key + 1], panes.cause + 1)
+        if panes.at is not None:  # a limit comes before the rows of its instant
+            clock = measures(self._grid(sequences).to_arrow(self._clock(sequences, context)[0]))
+            limits = measures(panes.at)
+            for pane in np.flatnonzero(panes.cause == BY_TICK).tolist():
+                low, high = sequences.bounds[panes.key[pane]], sequences.bounds[panes.key[pane] + 1]
+                place[pane] = low + np.searchsorted(clock[low:high], limits[pane])
+        contents, never = panes.membership, np.full(n, NEVER)
+        assert isinstance(contents, Ranges)
+        entries, pane = spread(contents.lo, contents.hi - contents.lo), np.arange(len(panes))
+        row = entries if contents.row is None else contents.row[entries]
+        entering, leaving = never.copy(), never.copy()
+        entering[row] = np.repeat(pane, contents.hi - contents.lo)
+        leaving[row] = np.repeat(np.where(panes.cause == AT_END, NEVER, pane), contents.hi - contents.lo)
+        return RowSteps(place, np.zeros(n, np.bool_), never, entering, leaving)
+
+    # --- from run to run
+
+    def retained_rows(
+        self, sequences: Sequences, context: WindowContext, panes: Panes | None, key_lifetimes: Lifetimes | None
+    ) -> Mask:
+        """Return the possible rows from the first undecided start on, and of those between them the first of each run.
+
+        Raises `DataError` for more than ``max_open_rows`` of a key from that start on.
+        """
+        rows = self.rows(sequences, context)
+        undecided = find_matches(self.automaton, rows, self.spec.is_overlapping).undecided
+        open_rows, counts = rows.bounds[1:] - undecided, np.diff(rows.bounds)
+        most = getattr(context, "max_open_rows", 10**7)
+        over = np.flatnonzero(open_rows > most)
+        if len(over):
+            key, who = int(over[0]), f"{self.spec}: {int(open_rows[over[0]]):,} rows{key_text(sequences, int(over[0]))}"
+            what = (
+                f"{who} may still be in a match, from the one at arrival position {sequences.pos[undecided[key]]} on,"
+            )
+            what += f" and {most:,} are allowed"
+            raise DataError(what, "give the pattern a limit, as in within 1h, or allow more with --max-open-rows")
+        possible = self._possible(rows.symbols)
+        before = np.append(False, possible[:-1])[: len(possible)]
+        return (possible | before) & (np.arange(len(possible)) >= np.repeat(undecided, counts))
+
+    def settled_rows(self, sequences: Sequences, panes: Panes | None, retained: Mask) -> Mask:
+        """Return the rows that no symbol takes: they keep apart the rows before and behind them."""
+        return retained & ~self._possible(self._symbols(sequences))
+
+    def _possible(self, symbols: npt.NDArray[np.uint64]) -> Mask:
+        return np.ones(len(symbols), np.bool_) if self.automaton.takes_any else symbols != 0
+
+    # --- why a match is as it is
+
+    def explain(self, pane: KeyPane) -> Iterator[Fact]:
+        yield from pane.oldest_row()
+
+
+def pattern_kind(spec: RowPattern) -> PatternKind:
+    """Return a row pattern as a kind."""
+    automaton = automaton_of(spec)
+    needs = Needs(
+        go_on=False,
+        attributes=tuple(map(operand_column, spec.operands)),
+        operands=spec.operands,
+        clock=spec.within is not None,
+        causes="rows" if spec.within is None else "both",
+        partitioned=spec.partitioned,
+        pane_columns={MATCHED_AS: pa.string()},
+    )
+    return PatternKind(spec, needs, automaton)
