@@ -23,10 +23,14 @@ KEYS: Mapping[str, str] = {
     "versions": "of packages, and of wincli itself, which a checkout may raise",
     "checksum of the document": "it covers the ids and times of the document",
 }
-NEW = {"distinct", "ends", "max_ahead", "windows"}
+NEW = {"distinct", "ends", "max_ahead", "max_open_rows", "windows"}
 """Keys of jobs that only one of the two checkouts has: they are left out on both sides where nothing is asked."""
 TEXTS: tuple[tuple[str, str, str], ...] = (
-    (r'"(distinct|ends|max_ahead)": ?null,\s*|"windows": ?\[\],\s*', "", "keys of jobs that only one checkout has"),
+    (
+        r'"(distinct|ends|max_ahead)": ?null,\s*|"max_open_rows": ?10000000,\s*|"windows": ?\[\],\s*',
+        "",
+        "keys of jobs that only one checkout has",
+    ),
     (r'(\["wincli","|pypi\.org/project/wincli/)\d+\.\d+\.\d+', r"\1<version>", "of a checkout"),
     (r'(wincli_info\{[^}]*version=")[\d.]+', r"\1<version>", "the same in metrics"),
     (r'dapterVersion": "[\d.]+", "version": "[\d.]+"', 'dapterVersion": <version>', "the same in lineage"),
@@ -119,7 +123,7 @@ class Masks:
             return {
                 self.text(name): self._value(name, value)
                 for name, value in told.items()
-                if not (name in NEW and value in (None, []))
+                if not (name in NEW and value in (None, [], 10_000_000))
             }
         if isinstance(told, list):
             return [self.document(each) for each in told]

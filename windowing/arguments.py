@@ -64,6 +64,7 @@ class DrawnArguments(TypedDict, total=False):
     lag: Seconds
     min_gap: Seconds
     max_ahead: Seconds | None
+    max_open_rows: int
     emit_evicted: bool
     windows: Mapping[str, Rows] | None
 

@@ -38,6 +38,7 @@ from ...windowing.aggregates.table import TABLE
 from ...windowing.enrichment.step import enrichments_of, without_enrichments
 from ...windowing.errors import shown
 from ...windowing.language.spec import Column
+from ...windowing.planning.matched_calls import gives_steps, matched_calls, steps_of
 from ...windowing.planning.plan import Plan
 from ...windowing.planning.result_schema import FIXED, MARK, POS, numbered
 from ...windowing.ports import InputFile, Part
@@ -84,8 +85,10 @@ def lineage_of(stage: StagePlan) -> ColumnLineage:
     made_of = {each.name: each.value.columns for each in projection.computed}
     made_of |= {each.name: each.columns for each in projection.lags}
 
-    if plan.kind.needs.ends is not None:  # how much of a row is in a window
-        made_of |= dict.fromkeys(plan.pane_schema.names, (plan.sort[0], plan.kind.needs.ends))
+    if plan.pane_schema.names:  # how much of a row is in a window, or as what a match takes it
+        needs = plan.kind.needs
+        sources = needs.attributes if needs.ends is None else (plan.sort[0], needs.ends)
+        made_of |= dict.fromkeys(plan.pane_schema.names, sources)
         made_of |= {each.name: each.value.columns for each in plan.of_panes}
 
     def resolve(name: str) -> Uses:
@@ -193,7 +196,10 @@ def _values(stage: StagePlan, resolve: Callable[[str], Uses]) -> dict[str, Uses]
     if plan.rows:
         return {name: resolve(name) for name in plan.rows}
     values: dict[str, Uses] = {}
-    for item in stage.request.calls or ():
+    calls = stage.request.calls or ()
+    if stage.request.calls is None and gives_steps(plan.spec, plan.options):
+        calls = steps_of(plan.spec, plan.order.columns[0])
+    for item in matched_calls(calls, plan.spec):
         arguments = [argument for call in item.calls for argument in call.arguments]
         named = [each.name for each in arguments if isinstance(each, Column)]
         named += [name for each in arguments for name in getattr(each, "columns", ())]

@@ -21,7 +21,8 @@ from ...windowing.kinds.registry import kind_of
 from ...windowing.language.enrichment import BesideRows, Enrichment
 from ...windowing.language.options import sort_key
 from ...windowing.language.spec import HIDDEN, AggregateCall, Column
-from ...windowing.planning.pane_columns import MEANINGS
+from ...windowing.planning.matched_calls import matched_calls
+from ...windowing.planning.pane_columns import OVERLAP, SHARE
 from ...windowing.ports import Executor, Source
 from ...windowing.rows.projection import VIRTUAL, RowExpressions
 from .request import read_options
@@ -161,7 +162,7 @@ def named_columns(job: Job) -> frozenset[str]:
     found |= {each.asof.order.left for each in job.enrichments if each.asof is not None}
     found -= {
         *VIRTUAL,
-        *(MEANINGS if job.stages[0].options.ends else ()),
+        *((OVERLAP, SHARE) if job.stages[0].options.ends else kind_of(job.stages[0].spec).needs.pane_columns),
         *(name for name, _ in job.stages[0].options.let),
     }
     for each in job.enrichments:
@@ -182,7 +183,7 @@ def _named(stage: Stage) -> Iterator[str]:
     yield from (name for each in kind.needs.expressions.values() for name in each.columns)
     yield from options.where.columns if options.where is not None else ()
     yield from options.distinct.columns if options.distinct is not None else ()
-    for item in stage.calls or ():
+    for item in matched_calls(stage.calls or (), stage.spec):
         for call in item.calls:
             yield from columns_of_call(call)
 

@@ -165,6 +165,14 @@ class Options:
         "duration",
         decides_windows=True,
     )
+    max_open_rows: int = option(
+        10_000_000,
+        "The most rows of a key that a match may still be decided by; more are an error. Default: 10 million.",
+        "Window",
+        minimum=1,
+        key_help="The most rows of a key, from the first that a match may begin at and is not decided; more are an "
+        "error.",
+    )
     emit_evicted: bool = option(False, "Emit windows of evicted keys, too (tumbling).", "Window", decides_windows=True)
     operator: str | None = option(
         None,

@@ -237,18 +237,18 @@ def is_of_symbol(node: Node, symbols: Collection[str]) -> bool:
     return node.kind == "field" and node.operands[0].kind == "column" and node.operands[0].value[0] in symbols
 
 
-def refuse_symbols(expression: Expression, symbols: Collection[str]) -> None:
-    """Raise `SpecError` where a condition names a symbol outside of an aggregate."""
+def refuse_symbols(expression: Expression, symbols: Collection[str], do: str | None = None) -> None:
+    """Raise `SpecError` where a condition names a symbol outside of an aggregate; ``do``: the advice, None: its own."""
     nodes = [expression.root]
     while nodes:
         node = nodes.pop()
         if is_of_symbol(node, symbols):
             text = expression.source[node.span.start : node.span.stop]
             what = f"{text} does not say of which of the rows matched as {node.operands[0].value[0]}"
-            raise expression.error(what, node.span, f"write for example last({text})")
+            raise expression.error(what, node.span, do or f"write for example last({text})")
         if node.kind == "column" and node.value[0] in symbols:
-            do = f"write count({node.value[0]}), or give the symbol another name than the column"
-            raise expression.error(f"{node.value[0]!r} is a symbol of the pattern", node.span, do)
+            other = f"write count({node.value[0]}), or give the symbol another name than the column"
+            raise expression.error(f"{node.value[0]!r} is a symbol of the pattern", node.span, do or other)
         nodes += () if _asks_itself(node) else reversed(node.operands)
 
 

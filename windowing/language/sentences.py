@@ -243,6 +243,9 @@ def _gives(spec: WindowSpec, calls: Calls | None, options: Options) -> Iterator[
         yield f"Each change gives the rows that {options.emit}."
     else:
         texts = [(call.name, call.text if isinstance(call, AggregateCall) else call.expression) for call in calls or ()]
+        if calls is None and isinstance(spec, RowPattern) and spec.is_funnel:
+            yield f"Each window gives one row{each}: how many steps were reached, and when each of them was."
+            return
         given = "count = count()" if calls is None else ", ".join(f"{name} = {text}" for name, text in texts)
         window = "pane" if isinstance(spec, Tumbling) and isinstance(spec.policy, Growing) else "window"
         yield f"Each {window} gives one row{each}: {given}."

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..errors import ConfigError
 from ..language.options import WINDOW_OPTIONS, Options
-from ..language.spec import HIDDEN
+from ..language.spec import HIDDEN, RowPattern
 from ..language.tokens import listed
 from ..operator import check_saves, load
 from ..rows.projection import VIRTUAL
@@ -144,6 +144,9 @@ def check_goes_on(plan: Plan) -> None:
             f"--emit {plan.options.emit} of a window that evicts partitions does not go with a state",
             "say --emit rows, or leave the state out",
         )
+    if isinstance(plan.spec, RowPattern) and plan.spec.has_waits and plan.spec.within is None:
+        what = f"{plan.spec}: with a state -> needs within: else a first step waits for ever, and all rows behind it"
+        raise ConfigError(what, "say how long: match(..) within 1d")
     distinct = plan.options.distinct
     if distinct is not None and distinct.within is None and distinct.count is None:
         what = f"--distinct {distinct}: a state would keep every {listed(distinct.columns)} for ever"

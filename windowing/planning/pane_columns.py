@@ -1,9 +1,12 @@
-"""Columns of a row that depend on the window that shows it: how much of a row that lasts is inside (section 18)."""
+"""Columns of a row that depend on the window that shows it, such as how much of it is inside (sections 15 and 18).
+
+A kind names those of its rows: `Needs.pane_columns`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
@@ -12,50 +15,88 @@ from ..columns.arrays import measure_type
 from ..errors import ConfigError
 from ..expressions.binding import bind
 from ..expressions.syntax import Expression
+from ..language.patterns import MATCHED_AS
 from ..language.spec import AggregateCall, Column
 from ..rows.projection import ComputedColumn
 
 OVERLAP, SHARE = "_overlap", "_share"
-MEANINGS: Final = {
-    OVERLAP: "_overlap is the seconds of a row inside its window",
-    SHARE: "_share is the part of a row inside its window",
+
+
+class _Meaning(NamedTuple):
+    """What a column of panes is.
+
+    ``where``: where rows have it.
+    ``otherwise``: why they do not elsewhere, and what to do.
+    """
+
+    text: str
+    where: str
+    otherwise: tuple[str, str]
+
+
+_NO_ENDS = ("rows have no end", "give --ends COL")
+_MEANINGS: Final = {
+    OVERLAP: _Meaning("the seconds of a row inside its window", "with --ends", _NO_ENDS),
+    SHARE: _Meaning("the part of a row inside its window", "with --ends", _NO_ENDS),
+    MATCHED_AS: _Meaning(
+        "the symbol as which a match takes a row", "in a match", ("this window is no match", "use match(..)")
+    ),
 }
-"""The columns that rows that last have in a window, and what they are."""
+"""The columns that rows have in some windows."""
 
 
 def apart(
-    calls: Iterable[AggregateCall], columns: Mapping[str, Expression], known: Iterable[str], ends: str | None
+    calls: Iterable[AggregateCall],
+    columns: Mapping[str, Expression],
+    known: Iterable[str],
+    pane_columns: Mapping[str, pa.DataType],
 ) -> tuple[dict[str, Expression], dict[str, Expression]]:
     """Return the hidden columns of aggregates that rows alone decide, and those that their windows decide, too.
 
-    ``known``: the columns of the input, and those of ``--let``. Raises `ConfigError` where rows do not last, and for
-    ``lag``, which is known before windows.
+    ``known``: the columns of the input, and those of ``--let``. ``pane_columns``: those that the window has. Raises
+    `ConfigError` for others, and for ``lag``, which is known before windows.
     """
-    late = {name: each for name, each in columns.items() if any(word in MEANINGS for word in each.columns)}
-    if ends is None:
-        named = {each.name for call in calls for each in call.arguments if isinstance(each, Column)}
-        named |= {word for each in late.values() for word in each.columns}
-        for word in sorted(named & MEANINGS.keys() - set(known)):
-            raise ConfigError(f"{MEANINGS[word]}, and rows have no end", "give --ends COL")
-        if any(call.function in TABLE and TABLE[call.function].reads for call in calls):
-            raise ConfigError("max_overlap() counts rows that last, and rows have no end", "give --ends COL")
-        return {**columns}, {}
+    late = {name: each for name, each in columns.items() if any(word in pane_columns for word in each.columns)}
+    named = {each.name for call in calls for each in call.arguments if isinstance(each, Column)}
+    named |= {word for each in columns.values() for word in each.columns}
+    for word in sorted(named & _MEANINGS.keys() - pane_columns.keys() - set(known)):
+        why, do = _MEANINGS[word].otherwise
+        raise ConfigError(f"{word} is {_MEANINGS[word].text}, and {why}", do)
+    if OVERLAP not in pane_columns and any(call.function in TABLE and TABLE[call.function].reads for call in calls):
+        raise ConfigError("max_overlap() counts rows that last, and rows have no end", "give --ends COL")
     for each in late.values():
         if each.uses_lag:
-            what = f"{each}: lag() is known before windows, and how much of a row is in one after that"
+            name = next(word for word in each.columns if word in pane_columns)
+            what = f"{each}: lag() is known before windows, and {name}, {_MEANINGS[name].text}, after that"
             raise ConfigError(what, "give lag() a name with --let, and use that")
     return {name: each for name, each in columns.items() if name not in late}, late
 
 
+def check_free(schema: pa.Schema, pane_columns: Iterable[str]) -> None:
+    """Raise `ConfigError` where a column has the name of one that rows have in their windows."""
+    for name in pane_columns:
+        if name in schema.names:
+            what = f"the input has a column {name!r}, and {_MEANINGS[name].where} there is another"
+            raise ConfigError(what, "rename it")
+
+
+def reads_panes(calls: Iterable[AggregateCall], pane_columns: Mapping[str, pa.DataType]) -> bool:
+    """Whether plain arguments of aggregates are columns that rows have in their windows."""
+    return any(isinstance(each, Column) and each.name in pane_columns for call in calls for each in call.arguments)
+
+
 def bind_late(
-    late: Mapping[str, Expression], schema: pa.Schema, bounds: pa.DataType
+    late: Mapping[str, Expression],
+    schema: pa.Schema,
+    pane_columns: Mapping[str, pa.DataType],
+    bounds: pa.DataType | None,
 ) -> tuple[pa.Schema, tuple[ComputedColumn, ...]]:
     """Return the schema of the columns that windows decide, and those of them that expressions compute.
 
-    ``schema``: the other columns. ``bounds``: the type of the bounds of windows.
+    ``schema``: the other columns. ``bounds``: the type of the bounds of windows, where rows last; None: they do not.
     """
-    own = [pa.field(name, pa.float64()) for name in MEANINGS]
-    own += [pa.field(name, measure_type(bounds)) for name in (BEGINS, UNTIL)]
+    own = [pa.field(name, dtype) for name, dtype in pane_columns.items()]
+    own += [] if bounds is None else [pa.field(name, measure_type(bounds)) for name in (BEGINS, UNTIL)]
     every = pa.schema([*schema, *own])
     computed = tuple(ComputedColumn(name, bind(each, every), str(each)) for name, each in late.items())
     return pa.schema([*own, *(pa.field(each.name, each.value.type) for each in computed)]), computed

@@ -37,7 +37,8 @@ from ..operator import load, output_fields
 from ..ports import StreamInfo
 from ..rows.lag_columns import NUMBER, LagColumn, among, inputs_of
 from ..rows.projection import ComputedColumn, Projection, RowExpressions, make_projection
-from .pane_columns import OVERLAP, SHARE, apart, bind_late
+from .matched_calls import check_symbols, gives_steps, matched_calls, steps_of
+from .pane_columns import apart, bind_late, reads_panes
 from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
 from .row_order import Order, OrderBy, choose_event_time, choose_order, time_columns
 from .validation import (
@@ -164,8 +165,9 @@ class Plan:
     ``rows``: the columns that are written unchanged where panes emit rows, or that an operator receives.
     ``sort_rows``: the sort keys of these rows within a pane.
     ``schema``: the schema of the result, including stream columns unless ``plain``.
-    ``of_panes``: the columns that depend on the window that shows a row, after those that rows that last have there.
-    ``pane_schema``: the schema of all of them; empty where rows do not last.
+    ``of_panes``: the computed columns that depend on the window that shows a row.
+    ``pane_schema``: the schema of those that rows have in their windows (`Needs.pane_columns`), then of these; empty
+        where nothing reads them.
     ``carried``: further columns that sequences hold, though no window looks at them.
     ``weight``: the column that says how many rows of the input a row represents; None: one each.
     ``projection``: the columns and rows of the input that the window sees.
@@ -360,10 +362,14 @@ def make_plan(
     Raises `ConfigError` for columns that are missing or have the wrong type, options that cannot be combined, and
     output names that clash.
     """
-    items = (AggregateCall("count", "count"),) if calls is None else calls
     spec, known = lasting(spec, options, order_by), (*schema.names, *(name for name, _ in options.let))
-    lowered = lower(items, known)
-    columns, late = apart(lowered.calls, lowered.columns, known, options.ends)
+    if calls is None and gives_steps(spec, options):  # they name the order column, which is chosen first
+        others = (replace(options, having=None), stream, explain, look, of_folders, tables)
+        calls = steps_of(spec, make_plan(spec, schema, key, order_by, (), *others).order.columns[0])
+    items = (AggregateCall("count", "count"),) if calls is None else matched_calls(calls, spec)
+    check_symbols(spec, items, known)
+    lowered, in_panes = lower(items, known), kind_of(spec).needs.pane_columns
+    columns, late = apart(lowered.calls, lowered.columns, known, in_panes)
     named = [name for each in late.values() for name in each.columns]
     projection = _projection(spec, schema, [*key, *named], order_by, replace(lowered, columns=columns), options)
     times = [name for name in time_columns(projection.schema, schema, key, of_folders) if name != options.ends]
@@ -376,7 +382,7 @@ def make_plan(
         options = replace(options, event_time=choose_event_time(spec, schema, options.event_time, times))
     order = choose_order(spec, schema, order_by, times)
     check_options(spec, schema, key, order, options, len(calls or ()))
-    check_lasting(schema, order, options)
+    check_lasting(spec, schema, order, options)
     check_units(spec, schema, options.event_time or next(iter(order.columns), None), options, look)
     rows: tuple[str, ...] = ()
     if options.emit != "aggregates" or options.operator is not None:  # without what the stage before has added
@@ -385,12 +391,12 @@ def make_plan(
     emission = stream.order if stream else ()
     sort = tuple(dict.fromkeys([*order.columns, *emission]))
     windows = _windows(spec, schema, key, sort, options, tables)
+    shown = in_panes if rows and options.operator is None else {}
     pane_schema, of_panes = pa.schema([]), tuple[ComputedColumn, ...]()
-    if options.ends is not None:
-        bounds = kind_of(spec).times(schema.field(order.columns[0]).type, options.origin).bounds
-        bounds = bounds if windows is None else windows.bound.type
-        pane_schema, of_panes = bind_late(late, schema, bounds or pa.int64())
-        schema, rows = pa.schema([*schema, *pane_schema]), (*rows, *((OVERLAP, SHARE) if rows else ()))
+    if options.ends is not None or late or shown or reads_panes(lowered.calls, in_panes):
+        bounds = _bounds(spec, schema, order, options, windows) if options.ends is not None else None
+        pane_schema, of_panes = bind_late(late, schema, in_panes, bounds)
+        schema, rows = pa.schema([*schema, *pane_schema]), (*rows, *shown)
     clock = options.event_time or next(iter(sort), None)
     aggregates = () if rows else tuple(_bound(call, schema, lowered, clock) for call in lowered.calls)
     check_over_time(spec, aggregates, options)
@@ -440,6 +446,14 @@ def _windows(
     is_right, with_empty = options.closed == "right", options.empty == "row"
     sides = (found.request, found.schema, schema, key, sort[0])
     return no_windows(bind_windows(*sides, is_right=is_right, with_empty=with_empty, own=found.own), found.schema)
+
+
+def _bounds(
+    spec: WindowSpec, schema: pa.Schema, order: Order, options: Options, windows: WindowTable | None
+) -> pa.DataType:
+    """Return the type of the bounds of windows over rows that last."""
+    bounds = kind_of(spec).times(schema.field(order.columns[0]).type, options.origin).bounds
+    return (bounds if windows is None else windows.bound.type) or pa.int64()
 
 
 def _projection(

@@ -21,11 +21,11 @@ from ..language.distinct import Distinct
 from ..language.operands import operand_column
 from ..language.options import Options, sort_key
 from ..language.programs import has_duration, uses_previous
-from ..language.spec import HIDDEN, Lasting, TableWindows, Tumbling, WindowSpec
+from ..language.spec import HIDDEN, Lasting, RowPattern, TableWindows, Tumbling, WindowSpec
 from ..language.tokens import Duration, decimal_text, listed
 from ..rows.lag_columns import LagColumn
 from ..rows.projection import Projection, no_order
-from .pane_columns import OVERLAP, SHARE
+from .pane_columns import check_free
 from .row_order import Order, OrderBy, check_is_clock, field_advice, instead_of
 
 
@@ -84,14 +84,11 @@ def lasting(spec: WindowSpec, options: Options, order_by: OrderBy) -> WindowSpec
     return Lasting(spec, options.ends)
 
 
-def check_lasting(schema: pa.Schema, order: Order, options: Options) -> None:
-    """Raise `ConfigError` where rows cannot last until the values of a column."""
-    if options.ends is None:
-        return
-    check_ends(schema, order.columns[0], options.ends)
-    for name in (OVERLAP, SHARE):
-        if name in schema.names:
-            raise ConfigError(f"the input has a column {name!r}, and with --ends there is another", "rename it")
+def check_lasting(spec: WindowSpec, schema: pa.Schema, order: Order, options: Options) -> None:
+    """Raise `ConfigError` where rows cannot last until the values of a column, or cannot have columns of windows."""
+    check_free(schema, kind_of(spec).needs.pane_columns)
+    if options.ends is not None:
+        check_ends(schema, order.columns[0], options.ends)
 
 
 def check_window(spec: WindowSpec, schema: pa.Schema, key: Sequence[str], explain: Explain) -> None:
@@ -157,6 +154,7 @@ def check_options(
     _check_distinct(options.distinct, schema, order)
     _check_max_ahead(options.max_ahead, spec, schema, order)
     _check_rows(options, calls)
+    _check_matches(spec, options)
     if needs.watermark:
         if order.columns and order.columns != (options.event_time,):
             raise ConfigError(
@@ -165,6 +163,17 @@ def check_options(
             )
         if order.columns and options.min_gap:
             raise ConfigError("--min-gap is for rows in arrival order", "leave out --order-by or --min-gap")
+
+
+def _check_matches(spec: WindowSpec, options: Options) -> None:
+    if not isinstance(spec, RowPattern):
+        if options.max_open_rows != Options().max_open_rows:
+            raise ConfigError(
+                f"--max-open-rows is for match and funnel windows, and this one is {spec}", "leave it out"
+            )
+    elif options.operator is not None and spec.is_overlapping:
+        what = "--operator does not go with overlapping: a row would enter and leave more than once"
+        raise ConfigError(what, "leave one out")
 
 
 def _check_distinct(distinct: Distinct | None, schema: pa.Schema, order: Order) -> None:

@@ -179,7 +179,8 @@ def _tables(case: Case, folder: Path, paths: Mapping[str, str]) -> dict[str, str
 
 _MOST_ROWS = 24
 _AS_THEY_ARE = (
-    "at_end", "empty", "closed", "ends", "partial", "event_time", "lag", "min_gap", "max_ahead", "emit_evicted",
+    "at_end", "empty", "closed", "ends", "partial", "event_time", "lag", "min_gap", "max_ahead", "max_open_rows",
+    "emit_evicted",
 )  # fmt: skip
 _AS_TEXTS = ("let", "where", "distinct", "having")
 

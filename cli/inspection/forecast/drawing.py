@@ -25,6 +25,7 @@ from ....windowing.enrichment.step import enrichments_of
 from ....windowing.enrichment.window_table import tables_of
 from ....windowing.errors import ConfigError, WincliError, did_you_mean, shown
 from ....windowing.language.options import WINDOW_OPTIONS
+from ....windowing.planning.matched_calls import matched_calls
 from ....windowing.ports import Split
 from ....windowing.support.amounts import count_of
 from ....writers.state.stage_files import LocalStage, ParquetStateFiles
@@ -218,7 +219,8 @@ def _columns(stage: StagePlan, schema: pa.Schema) -> list[str]:
     options = plan.options
     expressions = [*(each for _, each in options.let), *([options.where] if options.where is not None else [])]
     needed = {*plan.projection.needs(plan.columns), *(name for each in expressions for name in each.columns)}
-    needed |= {name for item in stage.request.calls or () for call in item.calls for name in columns_of_call(call)}
+    calls = matched_calls(stage.request.calls or (), plan.spec)
+    needed |= {name for item in calls for call in item.calls for name in columns_of_call(call)}
     needed |= {stage.marks.removeprefix("column:")}
     found = [name for name in schema.names if name in needed]
     return found or list(schema.names[:1])  # a table without columns would have no rows
