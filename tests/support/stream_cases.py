@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from support.window_cases import AGGREGATES, OF_LASTING, OVER_TIME, T, WindowCase, output_options, overlaps
+from support.window_cases import AGGREGATES, OF_LASTING, OF_MATCHES, OVER_TIME, T, WindowCase, output_options, overlaps
 
 
 @st.composite
@@ -22,6 +22,7 @@ def options_of(draw: st.DrawFn, case: WindowCase, keyed: bool) -> dict[str, Any]
         if order_by == T and not (overlaps(case) or options.get("group_by")):
             calls = [*calls, *draw(st.just([]) | st.lists(st.sampled_from(OVER_TIME), unique=True, max_size=2))]
         calls = [*calls, *OF_LASTING] if "ends" in options else calls
+        calls = [*calls, *draw(st.sampled_from([[], OF_MATCHES]))] if "p = " in window else calls
     marks = "flag" if window.startswith("punct()") else None
     given_options = {"key": ["k"] if keyed else [], "order_by": order_by, "aggregates": calls, "marks": marks}
     return given_options | {"at_end": draw(st.sampled_from(["flush", "drop"])), "rejected": "drop", **options}

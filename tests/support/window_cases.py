@@ -196,6 +196,8 @@ OVER_TIME = [
 """Aggregates of clock and values, all but one of which depend on what their key had before."""
 
 
+OF_MATCHES = ["way=string_join(matched_as, '')", "of_p=sum(p.a)", "far=last(x) - first(p.x)", "n=count(p)"]
+"""Aggregates of rows of a match, of which p is a symbol."""
 OF_LASTING = ["sum(_overlap)", "part=sum(x * _share) where _share < 1", "max_overlap()"]
 """Aggregates of rows that last."""
 

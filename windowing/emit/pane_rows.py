@@ -71,7 +71,7 @@ def _with_pane_columns(
 ) -> pa.RecordBatch:
     """Append the columns of panes to rows. ``entries``: those of ``panes.matched``, int64; None: all."""
     if lasts is not None:
-        columns = insides(tuple(each[row] for each in lasts), counts, panes)
+        columns = insides((lasts[0][row], lasts[1][row]), counts, panes)
     else:
         assert panes.matched is not None
         columns = {MATCHED_AS: panes.matched if entries is None else panes.matched.take(pa.array(entries))}

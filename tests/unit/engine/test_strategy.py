@@ -21,7 +21,16 @@ from support.in_process import done, wincli_here
 from support.processes import table as rows_of
 from support.strategies import examples
 from support.table_equality import difference, same
-from support.window_cases import AGGREGATES, MORE, OF_LASTING, WINDOWS, WindowCase, output_options, plan_of_case
+from support.window_cases import (
+    AGGREGATES,
+    MORE,
+    OF_LASTING,
+    OF_MATCHES,
+    WINDOWS,
+    WindowCase,
+    output_options,
+    plan_of_case,
+)
 from wincli.windowing.engine import strategy as sampling
 from wincli.windowing.engine.run import Outcome, run_window
 from wincli.windowing.engine.strategy import Strategy, choose_strategy, take_sample
@@ -76,6 +85,7 @@ def test_any_strategy_gives_the_bits_of_one_scan_in_memory(
     key = ["k"] if keyed else []
     calls = [*AGGREGATES, *data.draw(st.sampled_from([[], ["rise=max(a - lag(a))"]]))]
     calls = [*calls, *OF_LASTING] if "ends" in options else calls
+    calls = [*calls, *OF_MATCHES] if "p = " in window else calls
     calls = calls if options.get("emit", "aggregates") == "aggregates" else None
     whole = wincli.aggregate(
         table, window, key=key, order_by=order_by, aggregates=calls, rejected="drop", **options

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from references.matches import Pane, PatternJob
 from support.incremental_runs import IncrementalRuns
 from support.random_patterns import NAMES, patterns
 from support.strategies import examples
+from wincli.windowing.errors import DataError
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate
 from wincli.windowing.planning.plan import make_plan
@@ -107,6 +109,17 @@ def night(rows: pa.Table, state: Any) -> tuple[pa.Table, pa.Table]:
 def rows_of(state: pa.Table) -> Rows:
     kept = [row for part in state.to_pylist() for row in part["_rows"] or ()]
     return [{name: row[name] for name in ("t", "e")} for row in kept]
+
+
+def test_too_many_open_rows_of_a_key_are_an_error_that_names_it() -> None:
+    log = events("zaaaa").append_column("k", pa.array(["p"] * 5))
+    options: dict[str, Any] = {"key": "k", "order_by": "t", "state": "new", "at_end": "hold"}
+    with pytest.raises(DataError) as error:
+        wincli.aggregate(log, "match(a+, a = e = 'a')", max_open_rows=3, **options)
+    what = "4 rows of key k='p' may still be in a match, from the one at arrival position 1 on, and 3 are allowed"
+    assert what in str(error.value)
+    assert "within" in str(error.value)
+    wincli.aggregate(log, "match(a+, a = e = 'a')", max_open_rows=4, **options)
 
 
 def events(text: str, at: int = 0) -> pa.Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,11 @@ from ..contract import WindowKind
 from ..facts import Fact, KeyPane
 from ..key_lifetimes import Lifetimes
 from ..needs import Explain, Needs, PaneTimes, check_condition
-from .automaton import Automaton, automaton_of
+from .automaton import Automaton, automaton_of, possible
 from .found import ANY_ROW, BY_LIMIT, Matches, Rows
 from .passes import find_matches
+
+_NO_CLOCK: Final = (np.empty(0, np.int64), np.int64(0), np.int64(0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +104,7 @@ class PatternKind(WindowKind):
     def _clock(self, sequences: Sequences, context: WindowContext) -> tuple[Any, Any, Any]:
         """Return the instants of rows, the limit and the clock behind them; none and zeros without a limit."""
         if self.spec.within is None:
-            return np.empty(0, np.int64), np.int64(0), np.int64(0)
+            return _NO_CLOCK
         grid, name = self._grid(sequences), sequences.order[0]
         values = clock_values(combined(sequences.rows.column(name)), name)
         clock = grid.instants(values)
@@ -143,25 +145,21 @@ class PatternKind(WindowKind):
         rows = self.rows(sequences, context)
         undecided = find_matches(self.automaton, rows, self.spec.is_overlapping).undecided
         open_rows, counts = rows.bounds[1:] - undecided, np.diff(rows.bounds)
-        most = getattr(context, "max_open_rows", 10**7)
-        over = np.flatnonzero(open_rows > most)
+        over, most = np.flatnonzero(open_rows > context.max_open_rows), f"{context.max_open_rows:,}"
         if len(over):
-            key, who = int(over[0]), f"{self.spec}: {int(open_rows[over[0]]):,} rows{key_text(sequences, int(over[0]))}"
+            key = int(over[0])
             what = (
-                f"{who} may still be in a match, from the one at arrival position {sequences.pos[undecided[key]]} on,"
+                f"{self.spec}: {int(open_rows[key]):,} rows{key_text(sequences, key)} may still be in a match, from the"
             )
-            what += f" and {most:,} are allowed"
+            what += f" one at arrival position {sequences.pos[undecided[key]]} on, and {most} are allowed"
             raise DataError(what, "give the pattern a limit, as in within 1h, or allow more with --max-open-rows")
-        possible = self._possible(rows.symbols)
-        before = np.append(False, possible[:-1])[: len(possible)]
-        return (possible | before) & (np.arange(len(possible)) >= np.repeat(undecided, counts))
+        may_be_taken = possible(self.automaton, rows)
+        before = np.append(False, may_be_taken[:-1])[: len(may_be_taken)]
+        return (may_be_taken | before) & (np.arange(len(before)) >= np.repeat(undecided, counts))
 
     def settled_rows(self, sequences: Sequences, panes: Panes | None, retained: Mask) -> Mask:
         """Return the rows that no symbol takes: they keep apart the rows before and behind them."""
-        return retained & ~self._possible(self._symbols(sequences))
-
-    def _possible(self, symbols: npt.NDArray[np.uint64]) -> Mask:
-        return np.ones(len(symbols), np.bool_) if self.automaton.takes_any else symbols != 0
+        return retained & ~possible(self.automaton, Rows(sequences.bounds, self._symbols(sequences), *_NO_CLOCK))
 
     # --- why a match is as it is
 
