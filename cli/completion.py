@@ -80,7 +80,7 @@ def _first_file(path: str) -> Path:
 
 _LAST_WORD = re.compile(r"(.*?)(\w*)", re.DOTALL)
 _CLAUSES = {"within": ["every ", "retain ", "with unique "], "retain": ["every ", "with unique "]}
-_BEGINNINGS = ("sliding, ", "timeInterval, ", "within ", "retain ", "retain all", "partition by ")
+_BEGINNINGS = ("sliding, ", "timeInterval, ", "within ", "retain ", "retain all", "partition by ", "match(", "funnel(")
 
 
 def columns(ctx: Context, incomplete: str) -> list[str]:
@@ -122,9 +122,11 @@ def _next_words(head: str) -> Iterator[str]:
         kind = head.partition(" ")[0]
         yield from _CLAUSES.get(kind, ["within ", "retain ", "with unique "]) if " " in head else ()
     else:
+        is_match = head.startswith(("match", "funnel"))
+        yield from ["within "] if is_match and head.endswith(")") else ()
         grows = head.removeprefix("tumbling").lstrip(" ,").partition("(")[0] in ("time", "calendar")
         yield from ["every "] if grows and head.endswith(")") else ()
-        yield from ["partitioned", *_calls(EVICTIONS)]
+        yield from ["partitioned", *(["overlapping"] if is_match else _calls(EVICTIONS))]
 
 
 def _calls(rules: Mapping[str, Rule[Any]]) -> list[str]:

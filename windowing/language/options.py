@@ -167,7 +167,7 @@ class Options:
     )
     max_open_rows: int = option(
         10_000_000,
-        "The most rows of a key that a match may still be decided by; more are an error. Default: 10 million.",
+        "The most rows of a key that a match may still be decided by; more are an error. Default: 10000000.",
         "Window",
         minimum=1,
         key_help="The most rows of a key, from the first that a match may begin at and is not decided; more are an "

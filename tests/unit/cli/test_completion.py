@@ -92,6 +92,8 @@ VALUES = {
     'wincli run -w "timeInterval, disc': ["timeInterval, discardAge(", "timeInterval, discardAge(..."],
     'wincli run -w "count(3), partitionA': ["count(3), partitionAge(", "count(3), partitionAge(..."],
     'wincli run logs out -w "delta(t': ["delta(ts", "delta(ts..."],
+    'wincli run -w "fun': ["funnel(", "funnel(..."],
+    'wincli run -w "match(a, a = x), over': ["match(a, a = x), overlapping"],
     'wincli run -w "calendar(w': ["calendar(week", "calendar(week..."],
     'wincli run logs out -a "sum(am': ["sum(amount", "sum(amount..."],
     'wincli run -a "spent=su': ["spent=sum(", "spent=sum(..."],

@@ -21,6 +21,7 @@ from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.planning import plan
 from wincli.windowing.rows.panes import CLOSED_BY
+from wincli.windowing.rows.projection import project
 from wincli.windowing.rows.sequence import one_batch
 from wincli.windowing.scan.row_validation import add_late, assess, validate_rows
 
@@ -110,7 +111,7 @@ def rejects(drawing: Drawing, table: pa.Table) -> dict[str, str]:
     key = ["key"] if None not in drawing.panes else []
     options = Options(event_time=asked.get("event_time"), lag=int(asked.get("lag", 0)), ends=asked.get("ends"))  # type: ignore[arg-type]
     made = plan.make_plan(parse_window(drawing.spec), table.schema, key, asked["order_by"], None, options)
-    rows = one_batch(table.select(list(made.columns)))
+    rows = one_batch(project(made.projection, table, list(made.columns))[0])
     reasons = validate_rows(made, rows)
     if isinstance(made.spec, spec.TimeInterval):
         reasons = add_late(reasons, assess(made, None, rows, np.arange(rows.num_rows)).late)

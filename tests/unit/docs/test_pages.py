@@ -28,7 +28,7 @@ from wincli.readers.values import time_formats
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.clock import watermark
 from wincli.windowing.enrichment.window_table import PASSED, PLACE, GivenTable
-from wincli.windowing.language import clock_policies, parser, tokens
+from wincli.windowing.language import clock_policies, parser, pattern_parser, tokens
 from wincli.windowing.language.enrichment import parse_windows
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.planning import plan, result_schema
@@ -50,10 +50,10 @@ RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr
 def words_of_the_language() -> list[str]:
     calls = {**parser.POLICIES, **parser.EVICTIONS}
     named = [rule.form.name for rule in calls.values()]
-    kinds = ["tumbling", "sliding", "timeInterval", "within", "retain", "partition by", "table"]
+    kinds = ["tumbling", "sliding", "timeInterval", "within", "retain", "partition by", "table", "match", "funnel"]
     assert tuple(kinds) == parser._WINDOWS
     clauses = ["every", "with unique", "retain all"]
-    return list(dict.fromkeys([*named, *kinds, *parser._OPTIONS, *parser.SETTINGS, *clauses]))
+    return list(dict.fromkeys([*named, *kinds, *parser._OPTIONS, *parser.SETTINGS, *pattern_parser._OPTIONS, *clauses]))
 
 
 def test_every_word_of_the_language_is_in_its_table() -> None:
