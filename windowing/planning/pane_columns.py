@@ -14,9 +14,10 @@ from ..aggregates.table import BEGINS, TABLE, UNTIL
 from ..columns.arrays import measure_type
 from ..errors import ConfigError
 from ..expressions.binding import bind
-from ..expressions.syntax import Expression
+from ..expressions.nodes import Node, transform
+from ..expressions.syntax import Expression, expression_of
 from ..language.patterns import MATCHED_AS
-from ..language.spec import AggregateCall, Column
+from ..language.spec import HIDDEN, AggregateCall, Column
 from ..rows.projection import ComputedColumn
 
 OVERLAP, SHARE = "_overlap", "_share"
@@ -53,10 +54,12 @@ def apart(
 ) -> tuple[dict[str, Expression], dict[str, Expression]]:
     """Return the hidden columns of aggregates that rows alone decide, and those that their windows decide, too.
 
-    ``known``: the columns of the input, and those of ``--let``. ``pane_columns``: those that the window has. Raises
-    `ConfigError` for others, and for ``lag``, which is known before windows.
+    ``known``: the columns of the input, and those of ``--let``. ``pane_columns``: those that the window has. A ``lag``
+    in what windows decide is a column of its own that rows alone decide. Raises `ConfigError` for other columns of
+    windows, and for ``lag`` of one, which is known before windows.
     """
     late = {name: each for name, each in columns.items() if any(word in pane_columns for word in each.columns)}
+    early = {name: each for name, each in columns.items() if name not in late}
     named = {each.name for call in calls for each in call.arguments if isinstance(each, Column)}
     named |= {word for each in columns.values() for word in each.columns}
     for word in sorted(named & _MEANINGS.keys() - pane_columns.keys() - set(known)):
@@ -64,12 +67,26 @@ def apart(
         raise ConfigError(f"{word} is {_MEANINGS[word].text}, and {why}", do)
     if OVERLAP not in pane_columns and any(call.function in TABLE and TABLE[call.function].reads for call in calls):
         raise ConfigError("max_overlap() counts rows that last, and rows have no end", "give --ends COL")
-    for each in late.values():
-        if each.uses_lag:
-            name = next(word for word in each.columns if word in pane_columns)
-            what = f"{each}: lag() is known before windows, and {name}, {_MEANINGS[name].text}, after that"
-            raise ConfigError(what, "give lag() a name with --let, and use that")
-    return {name: each for name, each in columns.items() if name not in late}, late
+    return early, {name: _without_lags(each, early, pane_columns) for name, each in late.items()}
+
+
+def _without_lags(
+    expression: Expression, early: dict[str, Expression], pane_columns: Mapping[str, pa.DataType]
+) -> Expression:
+    """Return an expression with a column for each ``lag`` in it, which goes into ``early``."""
+
+    def change(node: Node) -> Node | None:
+        if node.kind != "call" or node.value[0] != "lag":
+            return None
+        lag = expression_of(node, expression.source)
+        for name in lag.columns:
+            if name in pane_columns:
+                what = f"{lag}: lag() is known before windows, and {name}, {_MEANINGS[name].text}, after that"
+                raise ConfigError(what, f"leave {name} out of it")
+        early[HIDDEN + str(lag)] = lag
+        return Node("column", (HIDDEN + str(lag),), (), node.span)
+
+    return expression_of(transform(expression.root, change), expression.source)
 
 
 def check_free(schema: pa.Schema, pane_columns: Iterable[str]) -> None:

@@ -149,7 +149,7 @@ def test_ends_may_be_coarser_than_the_clock_and_not_finer() -> None:
         ("time(5)", {"ends": None, "aggregates": "x=sum(v * _share)"}, "_share is the part of a row inside its window"),
         ("time(5)", {"ends": None, "aggregates": "sum(_overlap)"}, "rows have no end; give --ends COL"),
         ("time(5)", {"ends": None, "aggregates": "max_overlap()"}, "rows have no end; give --ends COL"),
-        ("time(5)", {"aggregates": "x=sum(lag(v) * _share)"}, "lag.. is known before windows"),
+        ("time(5)", {"aggregates": "x=sum(v * lag(_share))"}, "lag.. is known before windows"),
         ("time(5)", {"operator": "support.keeping_operators:Keeper"}, "--operator does not go with --ends"),
     ],
 )
