@@ -7,13 +7,14 @@ nodes, the tables here say of each row what holds of a node that stands before i
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...columns.arrays import Ints
-from ...support.jit import inline, kernel
+from ...support.jit import frugal_kernel, inline, kernel
 from .automaton import Automaton
 from .found import AT_END, BY_LIMIT, Matches, Rows
 
@@ -31,7 +32,14 @@ def find_matches(automaton: Automaton, rows: Rows, overlapping: bool) -> Matches
     has_limit = bool(rows.limit)
     clock = np.asarray(rows.clock) if has_limit else np.empty(0, np.int64)
     limit, now = clock.dtype.type(rows.limit or 0), clock.dtype.type(rows.now or 0)
-    return Matches(*_find(automaton, rows.bounds, rows.symbols, clock, has_limit, limit, now, overlapping))
+    return Matches(*_find(automaton, _fixed(rows.bounds), _fixed(rows.symbols), _fixed(clock), limit, now, overlapping))
+
+
+def _fixed(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a view that is read-only, as kernels are compiled for one of the two."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
 
 
 class _Tables(NamedTuple):
@@ -58,7 +66,7 @@ class _Tables(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """Room for matches, as in `Matches`, and for their entries."""
+    """Room for matches and for their entries, as in `Matches`. ``stop``: the end of the entries of each."""
 
     key: Ints
     stop: Ints
@@ -71,54 +79,63 @@ class _Found(NamedTuple):
 @inline
 def _fits(accept: Any, bits: Any) -> Any:
     """Whether a row is taken at a place, or ends a wait."""
-    return accept == 0 or (accept & bits) != 0
+    return accept == 0 or accept & bits != 0
 
 
 @inline
-def _has(words: Any, v: Any) -> Any:
-    return (words[v >> 6] >> np.uint64(v & 63)) & np.uint64(1) != 0
+def _has(words: Any, i: Any, v: Any) -> Any:
+    return (words[i, v >> 6] >> np.uint64(v & 63)) & np.uint64(1) != 0
 
 
 @inline
-def _add(words: Any, v: Any) -> None:
-    words[v >> 6] |= np.uint64(1) << np.uint64(v & 63)
+def _add(words: Any, i: Any, v: Any) -> None:
+    words[i, v >> 6] |= np.uint64(1) << np.uint64(v & 63)
 
 
 @inline
-def _meet(one: Any, other: Any) -> Any:
-    for k in range(len(one)):  # noqa: SIM110 - generators do not compile
-        if one[k] & other[k] != 0:
-            return True
-    return False
+def _meet(words: Any, i: Any, others: Any, j: Any) -> Any:
+    common = words[i, 0] & others[j, 0]
+    for k in range(1, words.shape[1]):
+        common |= words[i, k] & others[j, k]
+    return common != 0
 
 
-@kernel
+@inline
+def _join(words: Any, i: Any, others: Any, j: Any) -> None:
+    for k in range(words.shape[1]):
+        words[i, k] |= others[j, k]
+
+
+@frugal_kernel
 def _find_open_ways(automaton: Automaton, follow: Words, bits: Words, tables: _Tables) -> None:
     """Fill in ``can`` for m rows, of which ``bits`` are the symbols, and clear ``given_up``."""
     accept, places, end = automaton.accept, len(automaton.symbol), len(automaton.accept)
-    can, m = tables.can, len(bits)
-    tables.given_up[: m + 1] = 0
-    can[m] = 0
-    _add(can[m], end)
-    for i in range(m - 1, -1, -1):
-        can[i] = 0
-        _add(can[i], end)
-        for v in range(places):
-            if _fits(accept[v], bits[i]) and _meet(follow[v], can[i + 1]):
-                _add(can[i], v)
+    can, given_up, m = tables.can, tables.given_up, len(bits)
+    for i in range(m, -1, -1):
+        for k in range(can.shape[1]):
+            word = np.uint64(0)
+            if i < m:
+                for v in range(64 * k, min(64 * k + 64, places)):
+                    if _fits(accept[v], bits[i]) and _meet(follow, v, can, i + 1):
+                        word |= np.uint64(1) << np.uint64(v & 63)
+            can[i, k], given_up[i, k] = word, 0
+        _add(can, i, end)
+        if i == m:
+            continue
         for v in range(places, end):
-            if _meet(follow[v], can[i]) if _fits(accept[v], bits[i]) else _has(can[i + 1], v):
-                _add(can[i], v)
+            if _meet(follow, v, can, i) if _fits(accept[v], bits[i]) else _has(can, i + 1, v):
+                _add(can, i, v)
 
 
-@kernel
+@frugal_kernel
 def _find_ends(automaton: Automaton, bits: Words, tables: _Tables) -> None:
     """Fill in ``ends`` and ``deaths`` for m rows, of which ``bits`` are the symbols."""
     accept, places, end = automaton.accept, len(automaton.symbol), len(automaton.accept)
     bounds, follow = automaton.bounds, automaton.follow
     ends, deaths, m = tables.ends, tables.deaths, len(bits)
-    ends[m], deaths[m] = _NEVER, _NEVER
-    ends[m, end] = m - 1
+    for v in range(end):
+        ends[m, v] = deaths[m, v] = _NEVER
+    ends[m, end], deaths[m, end] = m - 1, _NEVER
     for i in range(m - 1, -1, -1):
         ends[i, end], deaths[i, end] = i - 1, _NEVER
         for v in range(end):
@@ -135,58 +152,168 @@ def _find_ends(automaton: Automaton, bits: Words, tables: _Tables) -> None:
                 ends[i, v], deaths[i, v] = ends[i + 1, v], deaths[i + 1, v]
 
 
-@kernel
+@frugal_kernel
 def _find_stops(automaton: Automaton, bits: Words, stops: Table) -> None:
     """Fill in ``stops`` for m rows, of which ``bits`` are the symbols."""
     places, m = len(automaton.symbol), len(bits)
-    stops[m] = _NEVER
-    for i in range(m - 1, -1, -1):
+    for i in range(m, -1, -1):
         for w in range(stops.shape[1]):
-            stops[i, w] = i if _fits(automaton.accept[places + w], bits[i]) else stops[i + 1, w]
+            if i == m:
+                stops[i, w] = _NEVER
+            else:
+                stops[i, w] = i if _fits(automaton.accept[places + w], bits[i]) else stops[i + 1, w]
 
 
-@kernel
-def _give_up(automaton: Automaton, follow: Words, bits: Words, given_up: Words, ways: Words, way: int, i: int) -> int:
+@frugal_kernel
+def _give_up(  # noqa: PLR0912 - one loop, with a branch for each kind of node
+    automaton: Automaton, follow: Words, bits: Words, given_up: Words, ways: Words, way: int, i: int
+) -> int:
     """Return the row of m at which the last way from node ``way`` before row ``i`` fails; m: it is open behind them.
 
     Ways that were given up before are not gone again: they failed at a row that is known. -1: all ways are such.
     So all calls together take as many steps as there are nodes in ``given_up``. ``ways``: (2, .), scratch.
     """
-    accept, places, m = automaton.accept, len(automaton.symbol), len(bits)
-    now, then = ways[0], ways[1]
-    now[:] = 0
-    _add(now, way)
-    while i < m:
-        is_new, is_open = False, False
-        for k in range(len(now)):
-            now[k] &= ~given_up[i, k]
-            given_up[i, k] |= now[k]
-            is_new |= now[k] != 0
-            then[k] = 0
+    accept, places, words = automaton.accept, len(automaton.symbol), given_up.shape[1]
+    now, then = 0, 1
+    for k in range(words):
+        ways[now, k] = 0
+    _add(ways, now, way)
+    while True:
+        if not _meet(ways, now, ways, now):
+            return i - 1
+        if i == len(bits):
+            return i
+        is_new = False
+        for k in range(words):
+            ways[now, k] &= ~given_up[i, k]
+            given_up[i, k] |= ways[now, k]
+            is_new |= ways[now, k] != 0
+            ways[then, k] = 0
         if not is_new:
             return -1
-        for v in range(len(accept)):
-            if not _has(now, v):
-                continue
-            if not _fits(accept[v], bits[i]):
-                if v >= places:
-                    _add(then, v)
-                    is_open = True
-                continue
-            if v < places:
-                then |= follow[v]
-                is_open = True
-                continue
-            for entry in range(automaton.bounds[v], automaton.bounds[v + 1]):
-                place = automaton.follow[entry]
-                if _fits(accept[place], bits[i]):
-                    then |= follow[place]
-                    is_open = True
-        if not is_open:
-            return i
+        for k in range(words):
+            left = ways[now, k]
+            while left != 0:
+                v = 64 * k + math.frexp(np.float64(left & (~left + np.uint64(1))))[1] - 1  # the lowest bit
+                left &= left - np.uint64(1)
+                if not _fits(accept[v], bits[i]):
+                    if v >= places:
+                        _add(ways, then, v)
+                elif v < places:
+                    _join(ways, then, follow, v)
+                else:
+                    for entry in range(automaton.bounds[v], automaton.bounds[v + 1]):
+                        if _fits(accept[automaton.follow[entry]], bits[i]):
+                            _join(ways, then, follow, automaton.follow[entry])
         now, then = then, now
         i += 1
-    return m
+
+
+class _Course(NamedTuple):
+    """Where the forward pass stands, (1,) each.
+
+    ``start``: the next start. ``out``: the first row behind its limit, or behind the one of the start before.
+    ``event``: what decides all starts so far: of row r ``2 * r + 1``, of a limit ``2 * out``; from ``2 * stop + 1``
+        on, where ``stop`` is the end of the key, nothing but the end of the data does.
+    ``limit``: the last limit that is among that. ``undecided``: the first start that is not decided, or ``stop``.
+    ``matches``, ``entries``: how many are found.
+    """
+
+    start: Ints
+    out: Ints
+    event: Ints
+    limit: Any
+    undecided: Ints
+    matches: Ints
+    entries: Ints
+
+
+@frugal_kernel
+def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by step
+    automaton: Automaton,
+    follow: Words,
+    ways: Words,
+    tables: _Tables,
+    symbols: Words,
+    key: int,
+    begin: int,
+    behind: int,
+    stop: int,
+    clock: Any,
+    limit: Any,
+    now: Any,
+    overlapping: bool,
+    course: _Course,
+    found: _Found,
+) -> None:
+    """Go through the starts of a key whose limits are in the block, while there is room.
+
+    ``begin``, ``behind``: the rows of the block, of which ``tables`` are; ``stop``: the end of the rows of the key.
+    """
+    accept, places, end = automaton.accept, len(automaton.symbol), len(automaton.accept)
+    has_limit, never, is_over = len(clock) > 0, 2 * stop + 1, False
+    start, out, event, matches, entries = (
+        course.start[0], course.out[0], course.event[0], course.matches[0], course.entries[0],
+    )  # fmt: skip
+    while start < stop:
+        if has_limit:
+            while out < stop and clock[out] < clock[start] + limit:
+                out += 1
+            is_over = out < stop or clock[start] + limit <= now
+        else:
+            out = stop
+        if out > behind or entries + behind - start > len(found.row):
+            break
+        first, v, i = entries, end, start
+        while True:
+            chosen = end
+            for entry in range(automaton.bounds[v], automaton.bounds[v + 1]):
+                n = automaton.follow[entry]
+                if has_limit:
+                    if begin + tables.ends[i - begin, n] < out:
+                        chosen = n
+                        break
+                    death = begin + tables.deaths[i - begin, n]
+                elif _has(tables.can, i - begin, n):
+                    chosen = n
+                    break
+                elif n < places and i < stop and not _fits(accept[n], symbols[i]):
+                    death = i
+                else:
+                    bits = symbols[begin:behind]
+                    death = begin + _give_up(automaton, follow, bits, tables.given_up, ways, n, i - begin)
+                if death < out:
+                    event = max(event, 2 * death + 1)
+                elif not is_over:
+                    event = never
+                elif event <= 2 * out:
+                    event, course.limit[0] = 2 * out, clock[start] + limit
+            if chosen == end:
+                break
+            v = chosen
+            if v < places:
+                found.row[entries], found.symbol[entries] = i, automaton.symbol[v]
+                entries += 1
+                i += 1
+            elif overlapping:
+                i = begin + tables.stops[i - begin, v - places]
+            else:
+                while not _fits(accept[v], symbols[i]):
+                    i += 1
+        if event >= never and course.undecided[0] == stop:
+            course.undecided[0] = start
+        start += 1
+        if entries == first:
+            continue
+        event = max(event, 2 * i - 1)
+        found.key[matches], found.stop[matches], found.limit[matches] = key, entries, course.limit[0]
+        found.decided[matches] = AT_END if event >= never else event // 2 if event % 2 else BY_LIMIT
+        matches += 1
+        if not overlapping:
+            start = i
+    course.start[0], course.out[0], course.event[0], course.matches[0], course.entries[0] = (
+        start, out, event, matches, entries,
+    )  # fmt: skip
 
 
 @kernel
@@ -196,7 +323,7 @@ def _words_of(automaton: Automaton) -> Words:
     words = np.zeros((nodes, (nodes + 63) // 64), np.uint64)
     for v in range(nodes):
         for entry in range(automaton.bounds[v], automaton.bounds[v + 1]):
-            _add(words[v], automaton.follow[entry])
+            _add(words, v, automaton.follow[entry])
     return words
 
 
@@ -214,62 +341,51 @@ def _room_for(rows: int, nodes: int, waits: int, has_limit: bool) -> _Tables:
 
 
 @kernel
-def _longer(values: Any) -> Any:
-    longer = np.empty(2 * len(values), values.dtype)
-    longer[: len(values)] = values
-    return longer
+def _room_to_find(size: int, clock: Any) -> _Found:
+    ints = np.empty((4, size), np.int64)
+    return _Found(ints[0], ints[1], ints[2], np.empty(size, clock), ints[3], np.empty(size, np.int16))
 
 
 @kernel
-def _with_room(found: _Found, matches: int, entries: int) -> _Found:
-    """Return room for one more match and one more entry."""
-    key, stop, decided, limit, row, symbol = found
-    if matches == len(key):
-        key, stop, decided, limit = _longer(key), _longer(stop), _longer(decided), _longer(limit)
-    if entries == len(row):
-        row, symbol = _longer(row), _longer(symbol)
-    return _Found(key, stop, decided, limit, row, symbol)
+def _larger(found: _Found, rows: int) -> _Found:
+    """Return ``found`` with room for a match of so many ``rows`` more, and for twice as many as now."""
+    n = len(found.row)
+    larger = _room_to_find(2 * n + rows, found.limit.dtype)
+    larger.key[:n], larger.stop[:n], larger.decided[:n] = found.key, found.stop, found.decided
+    larger.limit[:n], larger.row[:n], larger.symbol[:n] = found.limit, found.row, found.symbol
+    return larger
 
 
 @kernel
-def _find(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by step
-    automaton: Automaton,
-    keys: Ints,
-    symbols: Words,
-    clock: Any,
-    has_limit: bool,
-    limit: Any,
-    now: Any,
-    overlapping: bool,
+def _find(
+    automaton: Automaton, keys: Ints, symbols: Words, clock: Any, limit: Any, now: Any, overlapping: bool
 ) -> tuple[Any, ...]:
     """Return the fields of `Matches`.
 
     A limit cuts the rows of a key into blocks that overlap: with a start, all rows before its limit are in the block.
     So memory is that of the longest limit. A block has twice the rows of its first limit, so none is seen often.
-
-    ``event``: what decides all starts so far: of row r ``2 * r + 1``, of a limit ``2 * out``, where ``out`` is the
-        first row behind it; from ``never`` on nothing but the end of the data.
     """
-    accept, places, end = automaton.accept, len(automaton.symbol), len(automaton.accept)
-    waits = end - places if overlapping else 0
-    words = _words_of(automaton)
-    ways = np.empty((2, words.shape[1]), np.uint64)
+    end, has_limit = len(automaton.accept), len(clock) > 0
+    waits = end - len(automaton.symbol) if overlapping else 0
+    follow = _words_of(automaton)
+    ways = np.empty_like(follow[:2])
     tables = _room_for(1, end + 1, waits, has_limit)
-    ints = np.empty(16, np.int64)
-    found = _Found(ints, ints.copy(), ints.copy(), np.empty(16, clock.dtype), ints.copy(), np.empty(16, np.int16))
-    undecided = keys[1:].copy()
-    matches = entries = 0
+    found = _room_to_find(len(symbols), clock.dtype)  # enough without ``overlapping``; no memory before it is written
+    one = np.zeros(1, np.int64)
+    course = _Course(one, one.copy(), one.copy(), np.zeros(1, clock.dtype), one.copy(), one.copy(), one.copy())
+    undecided = np.empty(len(keys) - 1, np.int64)
     for key in range(len(keys) - 1):
-        start, stop = keys[key], keys[key + 1]
-        begin = behind = out = start
-        event, event_limit, never, is_over = np.int64(-1), limit, 2 * stop + 1, False
-        while start < stop:
-            if has_limit:
-                while out < stop and clock[out] < clock[start] + limit:
-                    out += 1
-                is_over = out < stop or clock[start] + limit <= now
-            else:
-                out = stop
+        begin, stop = keys[key], keys[key + 1]
+        behind = begin
+        course.start[0], course.out[0], course.event[0], course.undecided[0] = begin, begin, -1, stop
+        while True:
+            _walk(
+                automaton, follow, ways, tables, symbols, key, begin, behind, stop, clock, limit, now, overlapping,
+                course, found,
+            )  # fmt: skip
+            start, out = course.start[0], course.out[0]
+            if start >= stop:
+                break
             if out > behind:
                 begin, behind = start, max(out, min(stop, start + max(2 * (out - start), _LEAST_BLOCK)))
                 if behind - begin >= len(tables.stops):
@@ -279,65 +395,21 @@ def _find(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by 
                 if has_limit:
                     _find_ends(automaton, bits, tables)
                 else:
-                    _find_open_ways(automaton, words, bits, tables)
+                    _find_open_ways(automaton, follow, bits, tables)
                 if waits:
                     _find_stops(automaton, bits, tables.stops)
-            first, v, i = entries, end, start
-            while True:
-                chosen = end
-                for entry in range(automaton.bounds[v], automaton.bounds[v + 1]):
-                    n = automaton.follow[entry]
-                    if has_limit:
-                        if begin + tables.ends[i - begin, n] < out:
-                            chosen = n
-                            break
-                        death = begin + tables.deaths[i - begin, n]
-                    elif _has(tables.can[i - begin], n):
-                        chosen = n
-                        break
-                    elif n < places and i < stop and not _fits(accept[n], symbols[i]):
-                        death = i
-                    else:
-                        bits = symbols[begin:behind]
-                        death = begin + _give_up(automaton, words, bits, tables.given_up, ways, n, i - begin)
-                    if death < out:
-                        event = max(event, 2 * death + 1)
-                    elif not is_over:
-                        event = never
-                    elif event <= 2 * out:
-                        event, event_limit = 2 * out, clock[start] + limit
-                if chosen == end:
-                    break
-                v = chosen
-                if v < places:
-                    found = _with_room(found, matches, entries)
-                    found.row[entries], found.symbol[entries] = i, automaton.symbol[v]
-                    entries += 1
-                    i += 1
-                elif overlapping:
-                    i = begin + tables.stops[i - begin, v - places]
-                else:
-                    while not _fits(accept[v], symbols[i]):
-                        i += 1
-            if event >= never and undecided[key] == stop:
-                undecided[key] = start
-            start += 1
-            if entries == first:
-                continue
-            event = max(event, 2 * i - 1)
-            found.key[matches], found.stop[matches], found.limit[matches] = key, entries, event_limit
-            found.decided[matches] = AT_END if event >= never else event // 2 if event % 2 else BY_LIMIT
-            matches += 1
-            if not overlapping:
-                start = i
+            else:
+                found = _larger(found, behind - begin)
+        undecided[key] = course.undecided[0]
+    matches, entries = course.matches[0], course.entries[0]
     bounds = np.zeros(matches + 1, np.int64)
     bounds[1:] = found.stop[:matches]
     return (
-        found.key[:matches].copy(),
+        found.key[:matches],
         bounds,
-        found.row[:entries].copy(),
-        found.symbol[:entries].copy(),
-        found.decided[:matches].copy(),
-        found.limit[:matches].copy(),
+        found.row[:entries],
+        found.symbol[:entries],
+        found.decided[:matches],
+        found.limit[:matches],
         undecided,
     )
