@@ -2,8 +2,8 @@
 
 ``how``: ``greatest``: of the answer only the greatest value of the last column counts, for each of the others;
 ``no_empty``: rows of matches without a row, which wincli does not show; ``order`` false: the order is not told.
-``nights``: where a new night begins. ``account``: counts of the last night. ``mistake``: the window is refused.
-``allow``: why wincli gives another answer, or none; ``here`` is that answer, and is not there where it is refused.
+``nights``: where a new night begins. ``account``: counts of all nights. ``mistake``: the window is refused.
+``allow``: why wincli has another answer than the source, which is ``here``, or refuses the window.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ Case = dict[str, Any]
 ALL: list[Case] = json.loads((CASES / "patterns.json").read_text(encoding="utf-8"))["cases"]
 
 
-def is_refused(case: Case) -> bool:
-    return case.get("mistake", False) or ("allow" in case and "here" not in case)
+ANSWERED = [case for case in ALL if not case.get("mistake")]
 
 
 def options(case: Case, name: str) -> list[str]:
@@ -45,9 +44,14 @@ def nights(case: Case) -> list[list[list[Any]]]:
 
 
 def is_answer(case: Case, found: list[list[Any]]) -> bool:
-    """Whether rows of the selected columns are what the case expects."""
+    """Whether rows of the selected columns are what wincli shall say, which may differ from what the source says."""
+    differs = "here" in case and _is_like(case, found, case["expect"])
+    return _is_like(case, found, case.get("here", case["expect"])) and not differs
+
+
+def _is_like(case: Case, found: list[list[Any]], expected: list[list[Any]]) -> bool:
     how = case.get("how", {})
-    wanted = [row for row in case.get("here", case["expect"]) if row not in how.get("no_empty", [])]
+    wanted = [row for row in expected if row not in how.get("no_empty", [])]
     wanted = [[_plain(value) for value in row] for row in wanted]
     if how.get("greatest"):
         best: dict[tuple[Any, ...], Any] = {}
