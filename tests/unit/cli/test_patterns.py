@@ -34,7 +34,7 @@ def known(case: Case) -> Any:
     return pytest.param(case, id=case["id"], marks=marks)
 
 
-@pytest.mark.parametrize("case", map(known, ALL))
+@pytest.mark.parametrize("case", list(map(known, ALL)))
 def test_the_answer_of_the_source_or_the_one_that_differs_for_its_reason(case: Case, tmp_path: Path) -> None:
     args, at_end = without(case["args"], "--at-end"), (options(case, "--at-end") or ["flush"])[0]
     found, account = [], dict[str, int]()
