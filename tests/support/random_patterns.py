@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
@@ -87,3 +88,39 @@ def _clocks(draw: st.DrawFn, sizes: list[int], within: Fraction) -> tuple[Any, A
     if draw(st.booleans()):
         return np.array(times, np.int64), int(within), now
     return np.array(times, np.float64) / 4, float(within) / 4, now / 4
+
+
+PLAIN = ["true", "x > 1", "s = 'p'", "f < 0.5", "x is null", "x <= 1 or s = 'q'"]
+READING = [
+    "x >= mean(x)", "sum(N.x) < 5", "coalesce(sum(N.x), 0) <= 3", "count(N) <= 2", "count() < 4", "mean(N.x) = 1",
+    "x > nth(x, -2) or nth(x, -2) is null", "f > first(N.f)", "sum(f) < 1", "mean(N.f) >= f", "min(x) >= 0",
+    "max(N.f) > 1", "range(x) <= 2", "s = last(N.s)", "s <> first(s) or s is null", "nth(x, 1) = x or count() < 2",
+    "x - first(x) in (0, 1)", "x between min(N.x) and max(N.x)", "count(N.x) < 2", "range(N.f) < 2",
+    "nth(N.s, -3) is null", "sum(x) / count() < 2", "least(last(N.x), 2) >= x", "not (nth(N.f, 1) > 0.25)",
+    "s = 'p' and x > last(N.x)", "max(N.s) is not distinct from s", "x < 3 or first(N.x) is null",
+]  # fmt: skip
+"""Conditions; N is the name of a symbol."""
+
+
+@st.composite
+def reading_patterns(draw: st.DrawFn) -> tuple[RowPattern, dict[str, str]]:
+    """Patterns of which some conditions read matched rows, and their texts."""
+    pattern = draw(patterns())
+    names = [name for name, _ in pattern.conditions]
+    texts = {
+        name: draw(st.sampled_from(PLAIN) | st.sampled_from(READING)).replace("N.", f"{draw(st.sampled_from(names))}.")
+        for name in names
+    }
+    texts = {name: text.replace("(N)", f"({draw(st.sampled_from(names))})") for name, text in texts.items()}
+    return replace(pattern, conditions=tuple((name, parse_expression(text)) for name, text in texts.items())), texts
+
+
+@st.composite
+def value_rows(draw: st.DrawFn, size: int) -> list[dict[str, Any]]:
+    """Rows with integers, floats and texts, of which some are null."""
+    values: dict[str, list[Any]] = {
+        "x": [None, -1, 0, 1, 1, 2, 3], "s": [None, "p", "p", "q", "r"],
+        "f": [None, 0.1, 0.2, 0.3, 1e16, -1e16, 0.0, -0.0, 0.5, 1.5, math.nan, math.inf, -math.inf],
+    }  # fmt: skip
+    row = st.fixed_dictionaries({name: st.sampled_from(each) for name, each in values.items()})
+    return draw(st.lists(row, min_size=size, max_size=size))

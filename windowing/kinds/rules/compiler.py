@@ -91,11 +91,16 @@ def typed_column(dtype: pa.DataType, node: Node) -> Typed | None:
 
 
 class Taken(NamedTuple):
-    """An aggregate of rows of a window. ``source``: the type of what it is of, where it looks at that."""
+    """An aggregate of rows of a window. ``source``: the type of what it is of, where it looks at that.
+
+    ``symbol``, ``number``: as `programs.Aggregate` has them.
+    """
 
     function: str
     argument: str | None
     source: Typed
+    symbol: str | None = None
+    number: int = 0
 
     @property
     def is_float(self) -> bool:
@@ -117,8 +122,9 @@ class Compiler:
 
     ``types``: of the columns. ``registers``: how many there are; ``constants``: value of each that has one.
     ``columns``: the number of each column among integers or floats. ``kept``: the aggregates of the open window, each
-    with its number; ``before``: those of the window before, each with its register. ``asked``: pairs of such a one and
-    a program that asks for it. ``may_fail``: whether an integer may not fit 64 bits.
+    with its number; ``before``: those of the window before, each with its register; ``matched``: those of matched rows,
+    each with its register; None: aggregates are of the open window. ``asked``: pairs of one of ``before``, or of
+    ``matched``, and a program that asks for it. ``may_fail``: whether an integer may not fit 64 bits.
     """
 
     types: Types
@@ -132,6 +138,7 @@ class Compiler:
     before: dict[Before, Typed] = field(default_factory=dict)
     asked: set[tuple[int, int]] = field(default_factory=set)
     may_fail: bool = False
+    matched: dict[Taken, Typed] | None = None
     expression: Expression | None = None
     is_amount: bool = False
     _known: dict[tuple[int, int, int], int] = field(default_factory=dict)
@@ -198,6 +205,12 @@ class Compiler:
         found = self._aggregated(term)
         if found.kind == "nothing":
             return replace(found, at=0)
+        if self.matched is not None:
+            taken = self._taken(term)
+            if taken not in self.matched:
+                self.matched[taken] = replace(found, at=self._register())
+            self.asked.add((list(self.matched).index(taken), len(self.results)))
+            return replace(self.matched[taken], node=term.node)
         number = self.kept.setdefault(self._taken(term), len(self.kept))
         self.may_fail |= term.function in {"sum", "range"} and found.kind != "float"
         return replace(found, at=self._step(machine.FETCH_FLOAT if found.kind == "float" else machine.FETCH, number))
@@ -207,7 +220,7 @@ class Compiler:
             return Typed(-1, "number", term.node, "BIGINT")
         found, function = self._column(term.argument, term.node), term.function
         is_decimal = found.kind == "number" and found.scale != 1
-        if found.kind == "nothing" or function in {"first", "last", "min", "max"}:
+        if found.kind == "nothing" or function in {"first", "last", "nth", "min", "max"}:
             return found
         if function == "range" and found.kind == "time":
             return replace(found, kind="span", family="", shown="INTERVAL")
@@ -227,10 +240,10 @@ class Compiler:
         """Return what an aggregate is of; its column is among those of the machine."""
         if term.argument is None or term.function == "count":
             argument = None if term.argument is None else operand_column(term.argument)
-            return Taken(term.function, argument, Typed(-1, "truth", _NOWHERE, ""))
+            return Taken(term.function, argument, Typed(-1, "truth", _NOWHERE, ""), term.symbol)
         source = replace(self._column(term.argument, _NOWHERE), node=_NOWHERE)
         self.column(term.argument, source.kind)
-        return Taken(term.function, operand_column(term.argument), source)
+        return Taken(term.function, operand_column(term.argument), source, term.symbol, term.number)
 
     def place_of(self, taken: Taken) -> int:
         """Return the number of the column of an aggregate; 0 where it counts rows."""

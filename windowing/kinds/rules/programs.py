@@ -82,22 +82,23 @@ class Programs:
                 compiler.add(amount.expression, term_of(amount.expression, True), True)
         for _, expression in asked:
             compiler.add(expression, term_of(expression))
-        made = self._machine(compiler)
+        made = self.machine(compiler)
         earlier = self._earlier(compiler, made) if self.amounts or compiler.before else None
         if not asked:
             return earlier, None
         taken = list(compiler.kept)
         kept = Kept(
             int64s(FUNCTIONS[each.function] for each in taken),
-            _bools(each.is_float for each in taken), _bools(each.source.is_narrow for each in taken),
+            bools(each.is_float for each in taken), bools(each.source.is_narrow for each in taken),
             int64s(compiler.place_of(each) for each in taken), made.ints, np.zeros(len(taken), np.int64), made.floats,
-            self._valid(taken),
+            self.valid(taken),
         )  # fmt: skip
         numbers = int64s([len(self.amounts)]), int64s(rule for rule, _ in asked), int64s([len(self.befores)])
-        may_fail = _bools([compiler.may_fail and bool(self.afters)])
+        may_fail = bools([compiler.may_fail and bool(self.afters)])
         return earlier, Conditions(made, *numbers, kept, may_fail, np.zeros(len(self.sequences), np.int64))
 
-    def _machine(self, compiler: Compiler) -> Machine:
+    def machine(self, compiler: Compiler) -> Machine:
+        """Return the programs of a compiler over the rows."""
         ints, floats = self._columns(compiler, False), self._columns(compiler, True)
         registers, rows = compiler.registers, len(self.sequences)
         int_at, float_at = np.zeros(registers, np.int64), np.zeros(registers)
@@ -128,7 +129,8 @@ class Programs:
             found.append((values if has.all() else np.where(has, values, 0), has))
         return found
 
-    def _valid(self, taken: Sequence[Taken]) -> Any:
+    def valid(self, taken: Sequence[Taken]) -> Any:
+        """Return for each aggregate which rows have a value, bool (A, n)."""
         rows = len(self.sequences)
         has = [
             np.ones(rows, np.bool_) if each.argument is None
@@ -152,16 +154,16 @@ class Programs:
         default = np.array([key.default for key, _ in before], np.float64)
         return Earlier(
             made, int64s(kinds), int64s(each.place for each in self.amounts),
-            _bools(each.moves for each in self.amounts),
+            bools(each.moves for each in self.amounts),
             np.array([each.numerator / each.denominator for each in units], np.float64),
             np.array([min(each.numerator, 2**64 - 1) for each in units], np.uint64),
             np.array([each.denominator for each in units], np.uint64),
-            _bools(each.kind == "float" for each in compiler.results[: len(self.amounts)]),
-            _bools(each.expression is None for each in self.amounts),
-            int64s(FUNCTIONS[each.function] for each in taken), _bools(each.is_float for each in taken),
-            _bools(each.source.is_narrow for each in taken), int64s(compiler.place_of(each) for each in taken),
-            self._valid(taken), int64s(found.at for _, found in before),
-            _bools(key.is_absolute for key, _ in before), np.zeros(len(before), np.bool_), asked,
+            bools(each.kind == "float" for each in compiler.results[: len(self.amounts)]),
+            bools(each.expression is None for each in self.amounts),
+            int64s(FUNCTIONS[each.function] for each in taken), bools(each.is_float for each in taken),
+            bools(each.source.is_narrow for each in taken), int64s(compiler.place_of(each) for each in taken),
+            self.valid(taken), int64s(found.at for _, found in before),
+            bools(key.is_absolute for key, _ in before), np.zeros(len(before), np.bool_), asked,
             np.array([key.share for key, _ in before], np.float64), default, np.zeros((2, len(before))),
             self._begun(default, np.array([key.share > 0 for key, _ in before], np.bool_)), np.full(2, -1, np.int64),
             np.zeros(rows, np.int64), np.zeros(rows, np.int64),
@@ -215,7 +217,8 @@ def int64s(numbers: Any) -> Ints:
     return np.array([*numbers], np.int64)
 
 
-def _bools(values: Any) -> Any:
+def bools(values: Any) -> Any:
+    """Return truth values as an array, bool."""
     return np.array([*values], np.bool_)
 
 
