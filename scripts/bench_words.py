@@ -13,6 +13,7 @@ COUNT = ("--agg", "count()", "--agg", "sum(amount)")
 BEGIN = dt.datetime(2026, 11, 1)
 WINDOWS, LENGTH = 1_000, 200
 """How many windows the table has, and the seconds of each: together as long as 20 M rows."""
+DOWN_UP = "down = latency < lag(latency), up = latency > lag(latency)"
 
 
 def contests(millions: int) -> dict[str, tuple[Entrant, ...]]:
@@ -47,6 +48,15 @@ def contests(millions: int) -> dict[str, tuple[Entrant, ...]]:
             entrant(cells, *COUNT),
             entrant(cells, *COUNT, "--let", lasting, "--ends", "until", name=f"{cells}, rows of 300 s"),
             entrant(f"timeInterval, intervalDuration(400), creationPeriod({LENGTH})", *COUNT),
+        ),
+        "match": (
+            entrant("delta(ts, 60)", *COUNT),
+            entrant(f"match(. down+ up+, {DOWN_UP})", *COUNT),
+            entrant(f"match(. down+ up+, {DOWN_UP}) within 10m", *COUNT),
+            entrant(f"match(. down+ up+, {DOWN_UP})", *COUNT, "--agg", "last(down.latency)", name="of a symbol"),
+            entrant("match(a -> b, a = latency > 90, b = latency < 10) within 1h, overlapping", *COUNT),
+            entrant("funnel(see = kind = 'view', take = kind = 'cart', buy = kind = 'buy') within 1h"),
+            entrant("match(a up+, a = true, up = latency > nth(latency, -2))", *COUNT),
         ),
         "distinct": (
             entrant("delta(ts, 60)", *COUNT),
