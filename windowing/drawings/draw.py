@@ -28,6 +28,7 @@ from ..columns.arrays import Ints, combined
 from ..columns.sort_keys import sort_keys
 from ..errors import ConfigError, did_you_mean, shown
 from ..in_memory import aggregate
+from ..language.patterns import MATCHED_AS
 from ..language.spec import WindowSpec
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK, OUTPUTS, POS
@@ -159,6 +160,7 @@ def _picks(keys: pa.Table | None, only: Mapping[str, Any]) -> Ints:
 
 
 _SIDES = ("start", "end")
+_WAY = 40
 _ABOUT = frozenset({*OUTPUTS, MARK})
 
 
@@ -168,20 +170,23 @@ class OwnColumns:
 
     ``bits``: the sums of `selection.with_bits`.
     ``count``: the number of rows.
+    ``way``: as what a match takes its rows; None: the window is no match.
     ``is_default``: whether the caller asked for no aggregates, so that ``count`` says all that there is.
     """
 
     bits: list[str]
     count: str
+    way: str | None
     is_default: bool
 
     @property
     def aggregates(self) -> dict[str, str]:
-        return {**{name: f"sum({name[1:]})" for name in self.bits}, self.count: "count()"}
+        way = {} if self.way is None else {self.way: f"string_join({MATCHED_AS}, ' ')"}
+        return {**{name: f"sum({name[1:]})" for name in self.bits}, self.count: "count()", **way}
 
     @property
     def hidden(self) -> set[str]:
-        return {*self.bits, self.count, *(["count"] if self.is_default else [])}
+        return {*self.bits, self.count, str(self.way), *(["count"] if self.is_default else [])}
 
 
 def count_panes(result: pa.Table) -> int:
@@ -231,6 +236,8 @@ def _told(plan: Plan, own: OwnColumns, found: pa.Table) -> list[tuple[str, list[
     if plan.kind.needs.overlaps and plan.kind.needs.ends is None and "_at" in found.column_names:
         at = zip(_short(found.column("_at")), _by_tick(found), strict=True)
         told.append(("", [f"@{text}" if by_tick else "" for text, by_tick in at]))
+    if own.way is not None:
+        told.append(("as", [cut(shown(text), _WAY) for text in found.column(own.way).to_pylist()]))
     if plan.options.event_time:
         told.append(("", _short(found.column("timing"))))
         told.append(("", [f"output {index}" for index in found.column("index").to_pylist()]))
@@ -415,7 +422,10 @@ def draw_with(
     stem = "drawn"
     while stem in used:
         stem += "_"
-    own = OwnColumns([f"_{stem}{i}" for i in range(max(columns, 1))], f"_{stem}n", given.get("aggregates") is None)
+    bits, way = [f"_{stem}{i}" for i in range(max(columns, 1))], None
+    if MATCHED_AS in plan.kind.needs.pane_columns:
+        way = f"_{stem}w"
+    own = OwnColumns(bits, f"_{stem}n", way, given.get("aggregates") is None)
     calls: Calls | None = given.get("aggregates")
     if isinstance(calls, Mapping):
         call = {**given, "aggregates": {**calls, **own.aggregates}}

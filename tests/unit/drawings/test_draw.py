@@ -88,7 +88,7 @@ def test_a_drawing_shows_the_rows_that_panes_emit(table: pa.Table, case: WindowC
     told = {
         (lane.label, pane.number): (pane.closed_by, pane.count) for lane in drawing.picture.lanes for pane in lane.panes
     }
-    result = wincli.aggregate(table, case[0], **options, rejected="drop").to_pylist()
+    result = wincli.aggregate(table, case[0], **options, aggregates="count()", rejected="drop").to_pylist()
     panes = [row for row in result if row["window"] is not None]
     assert told == {
         (row["k"] if options["key"] else "", row["window"]): (row["closed_by"], row["count"]) for row in panes

@@ -17,19 +17,22 @@ from ...columns.arrays import Mask, combined, measures, spread, truth
 from ...errors import DataError
 from ...language.operands import operand_column
 from ...language.patterns import ANY, MATCHED_AS, RowPattern
+from ...language.tokens import rows as row_count
 from ...rows.marks import Marks
 from ...rows.membership import Ranges, ranges
 from ...rows.panes import AT_END, BY_TICK, Panes, reason
 from ...rows.sequence import Sequences, key_text
 from ..context import NEVER, RowSteps, Signals, WindowContext
 from ..contract import WindowKind
-from ..facts import Fact, KeyPane
+from ..facts import Fact, KeyPane, exact_text
 from ..key_lifetimes import Lifetimes
 from ..needs import Explain, Needs, PaneTimes, check_condition
 from .automaton import Automaton, automaton_of, possible
 from .found import ANY_ROW, BY_LIMIT, Matches, Rows
 from .passes import find_matches
 
+_TOLD: Final = 12
+"""As what a match takes a row is told of so many rows."""
 _NO_CLOCK: Final = (np.empty(0, np.int64), np.int64(0), np.int64(0))
 
 
@@ -164,7 +167,35 @@ class PatternKind(WindowKind):
     # --- why a match is as it is
 
     def explain(self, pane: KeyPane) -> Iterator[Fact]:
-        yield from pane.oldest_row()
+        """Yield with which row it begins, what decided it, and as what it takes each row."""
+        assert isinstance(pane.panes.membership, Ranges)
+        assert pane.panes.matched is not None
+        low, high = (int(edges[pane.at]) for edges in (pane.panes.membership.lo, pane.panes.membership.hi))
+        symbols = pane.panes.matched[low:high].to_pylist()
+        first, last = int(pane.rows[0]), int(pane.rows[-1])
+        yield Fact("opened", f"it begins with {pane.name(first)}, as {symbols[0]}", pane.pos(first))
+        yield self._decided(pane, last)
+        taken = [f"{pane.name(row)} as {name}" for row, name in zip(pane.rows[:_TOLD].tolist(), symbols, strict=False)]
+        if len(symbols) > _TOLD:
+            taken.append(f"{row_count(len(symbols) - _TOLD)} more")
+        yield Fact("other", f"it takes {', '.join(taken)}")
+        if passed := last - first + 1 - len(symbols):
+            yield Fact("other", f"{row_count(passed)} between them {'is' if passed == 1 else 'are'} passed over")
+
+    def _decided(self, pane: KeyPane, last: int) -> Fact:
+        rule, row = pane.closed_by, pane.cause_row
+        if rule == "within":
+            within = exact_text(self.spec.within or 0)
+            text = (
+                f"at {pane.head_text('_at')} the limit of {within} s passed that decides it, its own or that of a start"
+            )
+            return Fact("closed", f"{text} before it", None, rule, {"limit": within})
+        if row is None:
+            return Fact("closed", "the end of the data brought it out: rows to come might have changed it", None, rule)
+        text = "which ends it: nothing is preferred to it"
+        if row != last:
+            text = "by which no match can go on that is preferred to it, or begins before it"
+        return Fact("closed", f"{pane.name(row)} decided it, {text}", pane.pos(row), rule)
 
 
 def pattern_kind(spec: RowPattern) -> PatternKind:
