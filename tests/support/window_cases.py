@@ -83,6 +83,7 @@ WINDOWS: list[WindowCase] = [
     ("split(range(a) > 1 or x is distinct from last(x)), partitioned, tupleCount(4)", ARRIVAL, {}),
     ("match(p (q | r q)* r?, p = u = 'p' or x > 0.5, q = u <> 'r', r = flag)", ARRIVAL, {}),
     ("match(p -> q+ (-> r | p)?, p = u = 'p', q = u = 'q', r = flag) within 4", T, {}),
+    ("match(p+ (-> q)*? r?, p = a >= first(p.a), q = x < mean(x) or u = last(p.u), r = count() > 3) within 5", T, {}),
     ("match(p .*? r, p = u <> 'r', r = flag) within 5, overlapping, partitioned", T, {}),
 ]
 MORE: list[WindowCase] = [
@@ -154,6 +155,7 @@ MORE: list[WindowCase] = [
     ("match(down+ up{2,}, down = a < lag(a), up = a >= lag(a))", T, {}),
     ("match(p (-> q r*?)+, p = u = 'p', q = a % 2 = 0, r = flag) within 2.5, overlapping", T, {}),
     ("match(p+, p = a % 3 <> 0) within 3", T, {}),
+    ("match((p | q)+? r, p = u = 'p', q = max(p.a) - a <= nth(a, -2), r = flag and sum(q.x) > 0)", ARRIVAL, {}),
     ("funnel(p = u = 'p', q = flag, r = u = 'r') within 6", T, {}),
     ("time(4)", T, {"ends": "till", "empty": "row"}),
     ("time(3)", T, {"ends": "till", "empty": "mark"}),

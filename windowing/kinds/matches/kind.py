@@ -27,9 +27,10 @@ from ..contract import WindowKind
 from ..facts import Fact, KeyPane, exact_text
 from ..key_lifetimes import Lifetimes
 from ..needs import Explain, Needs, PaneTimes, check_condition
+from . import passes, threads
 from .automaton import Automaton, automaton_of, possible
 from .found import ANY_ROW, BY_LIMIT, Matches, Rows
-from .passes import find_matches
+from .readers import compiled, readers_of
 
 _TOLD: Final = 12
 """As what a match takes a row is told of so many rows."""
@@ -54,6 +55,9 @@ class PatternKind(WindowKind):
             if column == name:
                 check_condition(symbol, condition, dtype)
 
+    def check_types(self, schema: pa.Schema) -> None:
+        compiled(self.spec, lambda name: schema.field(name).type)
+
     def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
         if self.spec.within is None:
             return PaneTimes()
@@ -62,7 +66,7 @@ class PatternKind(WindowKind):
 
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
         """Return the matches in the order of their starts, which is that of their numbers."""
-        found = self._found(sequences, context)
+        found = self._found(sequences, self._rows(sequences, context))
         names = pa.array([*self.spec.symbols, ANY])
         entries, symbols = ranges(found.bounds[:-1], found.bounds[1:]), found.symbol
         if self.is_contiguous:
@@ -88,10 +92,18 @@ class PatternKind(WindowKind):
         assert grid is not None
         return grid
 
-    def _found(self, sequences: Sequences, context: WindowContext) -> Matches:
-        return find_matches(self.automaton, self.rows(sequences, context), self.spec.is_overlapping)
+    def _found(self, sequences: Sequences, rows: Rows, to_the_end: bool = True) -> Matches:
+        """Return the matches; with ``to_the_end`` also those that the end of the data would bring out."""
+        readers, overlapping = readers_of(self.spec, sequences), self.spec.is_overlapping
+        if readers is None:
+            return passes.find_matches(self.automaton, rows, overlapping)
 
-    def rows(self, sequences: Sequences, context: WindowContext) -> Rows:
+        def name_of(row: int) -> str:
+            return f"the row at arrival position {sequences.pos[row]}"
+
+        return threads.find_matches(self.automaton, rows, readers, overlapping, name_of, to_the_end)
+
+    def _rows(self, sequences: Sequences, context: WindowContext) -> Rows:
         """Return rows as the lanes take them."""
         return Rows(sequences.bounds, self._symbols(sequences), *self._clock(sequences, context))
 
@@ -145,8 +157,8 @@ class PatternKind(WindowKind):
 
         Raises `DataError` for more than ``max_open_rows`` of a key from that start on.
         """
-        rows = self.rows(sequences, context)
-        undecided = find_matches(self.automaton, rows, self.spec.is_overlapping).undecided
+        rows = self._rows(sequences, context)
+        undecided = self._found(sequences, rows, to_the_end=False).undecided
         open_rows, counts = rows.bounds[1:] - undecided, np.diff(rows.bounds)
         over, most = np.flatnonzero(open_rows > context.max_open_rows), f"{context.max_open_rows:,}"
         if len(over):
