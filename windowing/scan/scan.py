@@ -65,8 +65,8 @@ class RowWeights:
 
     def shown(self, membership: Membership) -> int:
         """Return how many rows of the input those rows stand for that at least one pane shows."""
-        has_own_rows = isinstance(membership, Ranges) and membership.disjoint and membership.row is None
-        if has_own_rows and self.each is None:
+        # else a row may have several entries
+        if isinstance(membership, Ranges) and membership.disjoint and membership.row is None and self.each is None:
             has_first = ((membership.lo == 0) & (membership.hi > 0)).any()
             return int((membership.hi - membership.lo).sum()) + (self.first - 1) * bool(has_first)
         return self.of(shown(membership, self.rows))

@@ -136,9 +136,9 @@ class PatternKind(WindowKind):
         if panes.at is not None:  # a limit comes before the rows of its instant
             clock = measures(self._grid(sequences).to_arrow(self._clock(sequences, context)[0]))
             limits = measures(panes.at)
-            for pane in np.flatnonzero(panes.cause == BY_TICK).tolist():
-                low, high = sequences.bounds[panes.key[pane]], sequences.bounds[panes.key[pane] + 1]
-                place[pane] = low + np.searchsorted(clock[low:high], limits[pane])
+            for at in np.flatnonzero(panes.cause == BY_TICK).tolist():
+                low, high = sequences.bounds[panes.key[at]], sequences.bounds[panes.key[at] + 1]
+                place[at] = low + np.searchsorted(clock[low:high], limits[at])
         contents, never = panes.membership, np.full(n, NEVER)
         assert isinstance(contents, Ranges)
         entries, pane = spread(contents.lo, contents.hi - contents.lo), np.arange(len(panes))
