@@ -38,7 +38,7 @@ from ...windowing.aggregates.table import TABLE
 from ...windowing.enrichment.step import enrichments_of, without_enrichments
 from ...windowing.errors import shown
 from ...windowing.language.spec import Column
-from ...windowing.planning.matched_calls import gives_steps, matched_calls, steps_of
+from ...windowing.planning.matched_calls import matched_calls, shown_calls
 from ...windowing.planning.plan import Plan
 from ...windowing.planning.result_schema import FIXED, MARK, POS, numbered
 from ...windowing.ports import InputFile, Part
@@ -196,10 +196,8 @@ def _values(stage: StagePlan, resolve: Callable[[str], Uses]) -> dict[str, Uses]
     if plan.rows:
         return {name: resolve(name) for name in plan.rows}
     values: dict[str, Uses] = {}
-    calls = stage.request.calls or ()
-    if stage.request.calls is None and gives_steps(plan.spec, plan.options):
-        calls = steps_of(plan.spec, plan.order.columns[0])
-    for item in matched_calls(calls, plan.spec):
+    calls = shown_calls(stage.request.calls, plan.spec, plan.options, plan.sort[0] if plan.sort else "")
+    for item in matched_calls(calls or (), plan.spec):
         arguments = [argument for call in item.calls for argument in call.arguments]
         named = [each.name for each in arguments if isinstance(each, Column)]
         named += [name for each in arguments for name in getattr(each, "columns", ())]

@@ -97,6 +97,16 @@ def gives_steps(spec: WindowSpec, options: Options) -> TypeGuard[RowPattern]:
     return isinstance(spec, RowPattern) and spec.is_funnel and not gives_rows
 
 
+def shown_calls(
+    calls: Sequence[AggregateCall | AggregateExpression] | None, spec: WindowSpec, options: Options, order: str
+) -> Sequence[AggregateCall | AggregateExpression] | None:
+    """Return the aggregates that were asked for, or those of a funnel; None: ``count()``.
+
+    ``order``: the order column of the window.
+    """
+    return steps_of(spec, order) if calls is None and gives_steps(spec, options) else calls
+
+
 def check_symbols(
     spec: WindowSpec, calls: Sequence[AggregateCall | AggregateExpression], known: Collection[str]
 ) -> None:

@@ -18,6 +18,7 @@ from ....windowing.enrichment.step import enrichments_of, without_enrichments
 from ....windowing.language.sentences import sentences_of
 from ....windowing.language.spec import AggregateCall
 from ....windowing.local_executor import LocalExecutor
+from ....windowing.planning.matched_calls import shown_calls
 from ....windowing.planning.plan import Plan
 from ....windowing.planning.result_schema import FIXED, MARK, OUTPUTS
 from ....windowing.spark.boot import Progress
@@ -100,7 +101,8 @@ def result_columns(stage: StagePlan) -> Iterator[Values]:
         names = zip(bound.fields, bound.taken, strict=True)
         holds |= {each.name: f"{taken} of the table {bound.request.name}" for each, taken in names}
     own = {"count": "count()"}
-    if (calls := stage.request.calls) is not None:
+    calls = shown_calls(stage.request.calls, plan.spec, plan.options, plan.sort[0] if plan.sort else "")
+    if calls is not None:
         own = {each.name: each.text if isinstance(each, AggregateCall) else str(each.expression) for each in calls}
     other = "column of the row" if plan.options.operator is None else f"operator {plan.options.operator}"
     for field in stage.result:
