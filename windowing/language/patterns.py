@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias
@@ -142,6 +142,19 @@ def prefers_nothing(pattern: Pattern) -> bool:
             return (pattern.least == 0 and pattern.is_reluctant) or prefers_nothing(pattern.of)
 
 
+def _takes_any(pattern: Pattern, anything: Collection[str | None]) -> bool:
+    """Whether a pattern takes rows whatever they are. ``anything``: the symbols that do."""
+    match pattern:
+        case Symbol():
+            return pattern.name in anything
+        case Concatenation():
+            return all(_takes_any(part, anything) for part in pattern.parts)
+        case Alternation():
+            return any(_takes_any(part, anything) for part in pattern.parts)
+        case _:
+            return _takes_any(pattern.of, anything)
+
+
 def funnel_of(names: tuple[str, ...]) -> Pattern:
     """Return the pattern of a funnel of these steps, one or more: ``s1 (-> s2 (-> .. sn)?)?``."""
     *steps, last = names
@@ -185,6 +198,13 @@ class RowPattern:
     def has_waits(self) -> bool:
         """Whether rows may be passed over: whether there is a ``->``."""
         return any(isinstance(each, FollowedBy) for each in parts_within(self.pattern))
+
+    @property
+    def may_stay_open(self) -> bool:
+        """Whether a match can wait, or take rows, whatever the rows are, and nothing ends that but the data."""
+        anything = {name for name, condition in self.conditions if str(condition) == "TRUE"} | {None}
+        rounds = [each for each in parts_within(self.pattern) if isinstance(each, Repetition) and each.most is None]
+        return self.within is None and (self.has_waits or any(_takes_any(each.of, anything) for each in rounds))
 
     @property
     def operands(self) -> tuple[Operand, ...]:

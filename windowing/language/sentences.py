@@ -202,6 +202,15 @@ def sentences_of(
     )
 
 
+def caution_of(spec: WindowSpec) -> str | None:
+    """Return what a user should think of before a run of a window; None: nothing."""
+    if not isinstance(spec, RowPattern) or not spec.may_stay_open:
+        return None
+    return (
+        f"a match of {spec.pattern} may stay open for ever, and holds the rows of its key from its first: add within D"
+    )
+
+
 def _rows(spec: WindowSpec, key: Sequence[str], options: Options) -> Iterator[str]:
     for name, expression in options.let:
         yield f"Each row gets {name} = {expression}."

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from ....conf.job import PIPE, Job, recorded
 from ....conf.ranges import Unit, unit_at, units
 from ....windowing.errors import ConfigError, WincliError
+from ....windowing.language.sentences import caution_of
 from ....windowing.ports import InputFile
 from ....writers.output.output import check_output
 from ....writers.places.lock import is_dead
@@ -144,7 +145,7 @@ def _forecast(
     job: Job, way: Way, found: tuple[UnitStep, ...], opened: OpenJob | None, notes: Sequence[str] = (), **more: Any
 ) -> Foreseen:
     """Return a forecast with the input and the stages of ``opened``. ``notes``, ``more``: what else is known."""
-    state, notes = job.state, list(notes)
+    state, notes = job.state, [*notes, *filter(None, (caution_of(stage.spec) for stage in job.stages))]
     if state is not None and is_state(state):
         view = read_state(state)
         notes += view.damage

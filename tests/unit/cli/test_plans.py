@@ -291,3 +291,16 @@ def test_tasks_at_a_time(given: str) -> None:
 
 def test_sizes_in_words() -> None:
     assert [size(nbytes) for nbytes in (1, 1023, 1536, 3 << 30)] == ["1 byte", "1,023 bytes", "1.5 KiB", "3.0 GiB"]
+
+
+def test_a_plan_has_the_steps_of_a_funnel_and_says_where_a_pattern_may_stay_open(tmp_path: Path) -> None:
+    write(tmp_path, a__csv=LOG)
+    steps = "funnel(low = x < 3, high = x > 3) within 30m"
+    (stage,) = forecast_of(tmp_path, "-w", steps, "-k", "user", "a.csv", "out")["stages"]
+    origins = {each["name"]: each["origin"] for each in stage["columns"]}
+    assert origins["steps"] == "count()"
+    assert origins["high"] == "first(ts) where matched_as = 'high'"
+    waits = ("-w", "match(low -> high, low = x < 3, high = x > 3)", "-k", "user", "--order-by", "ts", "a.csv", "out")
+    note = "a match of low -> high may stay open for ever, and holds the rows of its key from its first: add within D"
+    assert forecast_of(tmp_path, *waits)["notes"] == [note]
+    assert note in " ".join(plan(tmp_path, *waits).out.split())

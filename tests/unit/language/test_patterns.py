@@ -27,6 +27,7 @@ from wincli.windowing.language.patterns import (
     prefers_nothing,
 )
 from wincli.windowing.language.programs import Aggregate, Literal, Operation, Value, terms
+from wincli.windowing.language.sentences import caution_of
 
 A, B, C, DOT = Symbol("a"), Symbol("b"), Symbol("c"), Symbol(None)
 
@@ -218,6 +219,26 @@ def test_any_pattern_reads_back_from_its_text(pattern: Pattern, is_overlapping: 
 )
 def test_places_are_those_of_the_pattern_written_out(text: str, count: int) -> None:
     assert places_of(pattern_of(text)) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [
+        ("match(a b+, a = x, b = y)", False),
+        ("match(a -> b, a = x, b = y)", True),
+        ("match(a -> b, a = x, b = y) within 5", False),
+        ("match(a .*? b, a = x, b = y)", True),
+        ("match(a b* a, a = x, b = true)", True),
+        ("match((a | .)+, a = x)", True),
+        ("match((a .)+, a = x)", False),
+        ("match(a .{3}, a = x)", False),
+        ("funnel(a = x, b = y) within 5", False),
+    ],
+)
+def test_a_pattern_that_any_rows_keep_open_is_known(text: str, may: bool) -> None:
+    spec = parse_window(text)
+    assert isinstance(spec, RowPattern)
+    assert (spec.may_stay_open, caution_of(spec) is not None) == (may, may)
 
 
 # Limits
