@@ -165,7 +165,8 @@ def _has_expression(tokens: Sequence[Token]) -> bool:
     if [token.text for token in tokens[1:4]] == ["(", "*", ")"]:
         return False  # SQL's count(*), which has an answer of its own
     for at, (before, token) in enumerate(pairwise([tokens[0], *tokens])):
-        if _is(before, ":") and _is(token, ":"):
+        is_field = _is(token, ".") or (token.kind == "quoted" and before.text.endswith("."))  # of a quoted column
+        if is_field or (_is(before, ":") and _is(token, ":")):
             return True  # x::type
         if (
             token.kind == "symbol"

@@ -13,13 +13,15 @@ quantifier = "?" | "*" | "+" | "{" n "}" | "{" n "," "}" | "{" "," m "}" | "{" n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
 from ..errors import Span, SpecError, did_you_mean
-from ..expressions.nodes import walk
-from ..expressions.syntax import Expression, parse_expression
+from ..expressions.nodes import Node, transform, walk
+from ..expressions.syntax import Expression, expression_of, parse_expression
 from ..expressions.tokens import Token
+from .aggregates import ALIASES
 from .calls import read_expression
 from .operands import read_placed
 from .patterns import (
@@ -288,6 +290,7 @@ def _conditions(
     found: dict[str, tuple[Token, Expression]] = {}
     while not found or cursor.skip(","):
         name = cursor.take()
+        _refuse_skip(cursor, name, cursor.peek())
         if name.text.lower() == "subset" and cursor.peek().kind == "word":
             what = "there is no SUBSET"
             raise cursor.error(what, name.span, f"write where {MATCHED_AS} in ('a', 'b') behind an aggregate")
@@ -305,11 +308,26 @@ def _conditions(
             raise cursor.error(f"a pattern has at most {MOST_SYMBOLS} symbols", name.span, "join some with OR")
         cursor.take()
         token = read_expression(cursor, opening, do)
-        condition = read_placed(cursor, token.span.start, lambda text=token.text: parse_expression(text))  # type: ignore[misc]
+        condition = read_placed(cursor, token.span.start, lambda text=token.text: _condition(text))  # type: ignore[misc]
         found[name.value] = token, condition
     for token, condition in found.values():
         read_placed(cursor, token.span.start, lambda each=condition: _check(each, tuple(found)))  # type: ignore[misc]
     return tuple((name, condition) for name, (_, condition) in found.items())
+
+
+def _condition(text: str) -> Expression:
+    """Return the expression of a text, in which aggregates have their own names."""
+    found = parse_expression(text)
+    if found.calls.isdisjoint(ALIASES):
+        return found
+
+    def named(node: Node) -> Node | None:
+        if node.kind != "call" or node.value[0] not in ALIASES:
+            return None
+        operands = tuple(transform(each, named) for each in node.operands)
+        return replace(node, value=(ALIASES[node.value[0]],), operands=operands)
+
+    return expression_of(transform(found.root, named), text)
 
 
 def _check(condition: Expression, symbols: tuple[str, ...]) -> None:
@@ -321,14 +339,18 @@ def _check(condition: Expression, symbols: tuple[str, ...]) -> None:
         matched_term(condition, symbols)
 
 
+def _refuse_skip(cursor: Cursor, first: Token, second: Token) -> None:
+    if (first.text.lower(), second.text.lower()) == ("after", "match"):
+        do = "the next begins behind its last row; for the row behind its first one write match(..), overlapping"
+        raise cursor.error("there is no AFTER MATCH SKIP", Span(first.span.start, second.span.stop), do)
+
+
 def _clauses(cursor: Cursor, word: str) -> tuple[Fraction | None, bool, bool]:
     """Read what may stand behind the parenthesis: the limit, whether matches overlap, whether there is a key."""
     within = cursor.duration(cursor.take(), "write within 30m") if cursor.skip("within") else None
     if cursor.keyword() == "or":
         raise cursor.error(f"{word} stands alone: it goes with no 'or'", cursor.peek().span, "leave one of them out")
-    if cursor.keyword() == "after" and cursor.keyword(1) == "match":
-        do = "matches go on behind their last row; for the row behind their first one add , overlapping"
-        raise cursor.error("there is no AFTER MATCH SKIP", cursor.peek().span, do)
+    _refuse_skip(cursor, cursor.peek(), cursor.peek(1))
     found: dict[str, bool] = {}
     while cursor.skip(","):
         token, option = cursor.peek(), cursor.keyword()

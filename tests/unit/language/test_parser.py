@@ -245,6 +245,8 @@ AGGREGATES = {
     "sum(x) filter (where x > 3)": "sum_x=sum(x) where x > 3",
     "slow=count() FILTER(WHERE (a) > 500 and f(a, b))": "slow=count() where a > 500 AND f(a, b)",
     "integral(s = 'up')": "integral_s_up=integral(s = 'up')",
+    'last("my b".x)': 'last_my_b_x=last("my b".x)',
+    'v=last(a."odd x")': 'v=last(a."odd x")',
     "locf(last(x) where ok)": "locf_last_x=locf(last(x) where ok)",
     "m=locf(a.b:f(x))": "m=locf(a.b:f(x))",
     "quantile(abs(x), 0.95)": "quantile_abs_x_0.95=quantile(abs(x), 0.95)",

@@ -108,6 +108,12 @@ def test_conditions_need_columns_or_their_parts_where_they_read_matched_rows() -
     ]
 
 
+def test_aggregates_of_conditions_have_their_own_names() -> None:
+    spec = parse_window("match(a, a = AVG(x + avg) > average(a.y))")
+    assert str(spec) == "match(a, a = mean(x + avg) > mean(a.y))"
+    assert parse_window(str(spec)) == spec
+
+
 @pytest.mark.parametrize(
     ("condition", "same"),
     [
