@@ -350,7 +350,8 @@ PIECES = [
     *re.findall(r"[a-zA-Z]+\(?", ",".join([*(text for text, _ in WINDOWS), *AGGREGATES])),
     *("week@mon", "UTC", "07:00", "25:00", "0", "1", "2.5", "-1", "1e3", "1e9999", "5m", "2u", "5x", ".5", "mod:f"),
     *('"Europe/Paris"', '"Europe"', '"a b"', '"a\nb"', "'text'", '"', "'"),
-    *"()(),,,=:@*/-€²٣",
+    *"()(),,,=:@*/-€²٣{}|?+.",
+    *("->", "a = x", "last(a.x) > 1", "within 5", "match(a", "funnel(a = x"),
 ]
 texts = st.text() | st.lists(st.sampled_from([*PIECES, " ", "\n"]), max_size=14).map(" ".join)
 
