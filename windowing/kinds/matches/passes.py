@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...columns.arrays import Ints
-from ...support.jit import frugal_kernel, inline, kernel
+from ...support.jit import frugal_kernel, inline
 from .automaton import Automaton
 from .found import AT_END, BY_LIMIT, Matches, Rows
 
@@ -29,10 +29,42 @@ _LEAST_BLOCK: Final = 4096
 
 def find_matches(automaton: Automaton, rows: Rows, overlapping: bool) -> Matches:
     """Return the matches in the rows of all keys. ``overlapping``: the next may begin behind the first row of one."""
-    has_limit = bool(rows.limit)
+    has_limit, keys = bool(rows.limit), len(rows.bounds) - 1
     clock = np.asarray(rows.clock) if has_limit else np.empty(0, np.int64)
     limit, now = clock.dtype.type(rows.limit or 0), clock.dtype.type(rows.now or 0)
-    return Matches(*_find(automaton, _fixed(rows.bounds), _fixed(rows.symbols), _fixed(clock), limit, now, overlapping))
+    waits = automaton.end - automaton.places if overlapping else 0
+    follow = _words_of(automaton)
+    ways = np.empty((2, follow.shape[1]), np.uint64)
+    at = _Course(*(np.zeros(1, clock.dtype if name == "limit" else np.int64) for name in _Course._fields))
+    at.event[0] = -1
+    # enough where no row is in two matches; what is not written takes no memory
+    found, undecided = _room_to_find(len(rows.symbols), clock.dtype), np.array(rows.bounds[1:], np.int64)
+    tables = _room_for(2, automaton.end + 1, waits, has_limit)
+    bounds, symbols, clock = (_fixed(values) for values in (rows.bounds, rows.symbols, clock))
+    while True:
+        _find(*(automaton, follow, ways, bounds, symbols, clock, limit, now, overlapping), at, tables, found, undecided)
+        if at.key[0] == keys:
+            break
+        if at.missing[0]:
+            longest = int(np.diff(rows.bounds).max()) + 1
+            size = max(int(at.missing[0]), min(2 * len(tables.stops), longest))
+            tables = _room_for(size, automaton.end + 1, waits, has_limit)
+        else:
+            n = len(found.row)
+            larger = _room_to_find(2 * n + int(at.behind[0] - at.begin[0]), clock.dtype)
+            for new, old in zip(larger, found, strict=True):
+                new[:n] = old
+            found = larger
+    matches, entries = int(at.matches[0]), int(at.entries[0])
+    return Matches(
+        found.key[:matches],
+        np.append(0, found.stop[:matches]),
+        found.row[:entries],
+        found.symbol[:entries],
+        found.decided[:matches],
+        found.limit[:matches],
+        undecided,
+    )
 
 
 def _fixed(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -74,6 +106,50 @@ class _Found(NamedTuple):
     limit: Any
     row: Ints
     symbol: npt.NDArray[np.int16]
+
+
+class _Course(NamedTuple):
+    """Where the forward pass stands, (1,) each.
+
+    ``key``: the key. ``begin``, ``behind``: the rows of the block, of which there are tables.
+    ``start``: the next start. ``out``: the first row behind its limit, or behind that of the start before.
+    ``event``: what decides all starts so far: of row r ``2 * r + 1``, of a limit ``2 * out``; from ``2 * stop + 1``
+        on, where ``stop`` is the end of the key, nothing but the end of the data does.
+    ``limit``: the last limit that is among that.
+    ``matches``, ``entries``: how many are found.
+    ``missing``: how many rows the tables must have for the next block, where they have not.
+    """
+
+    key: Ints
+    begin: Ints
+    behind: Ints
+    start: Ints
+    out: Ints
+    event: Ints
+    limit: Any
+    matches: Ints
+    entries: Ints
+    missing: Ints
+
+
+def _words_of(automaton: Automaton) -> Words:
+    """Return what may come next of each node as a set, (V, V / 64)."""
+    nodes, v = len(automaton.bounds) - 1, automaton.follow
+    words = np.zeros((nodes, (nodes + 63) // 64), np.uint64)
+    owners = np.repeat(np.arange(nodes), np.diff(automaton.bounds))
+    np.bitwise_or.at(words, (owners, v >> 6), np.uint64(1) << (v & 63).astype(np.uint64))
+    return words
+
+
+def _room_for(rows: int, nodes: int, waits: int, has_limit: bool) -> _Tables:
+    words, table = ((0, (nodes + 63) // 64), (rows, nodes)) if has_limit else ((rows, (nodes + 63) // 64), (0, nodes))
+    sets, times = (np.empty((2, *words), np.uint64), np.empty((2, *table), np.int32))
+    return _Tables(sets[0], sets[1], times[0], times[1], np.empty((rows, waits), np.int32))
+
+
+def _room_to_find(size: int, clock: npt.DTypeLike) -> _Found:
+    ints = np.empty((4, size), np.int64)
+    return _Found(ints[0], ints[1], ints[2], np.empty(size, clock), ints[3], np.empty(size, np.int16))
 
 
 @inline
@@ -209,52 +285,30 @@ def _give_up(  # noqa: PLR0912 - one loop, with a branch for each kind of node
         i += 1
 
 
-class _Course(NamedTuple):
-    """Where the forward pass stands, (1,) each.
-
-    ``start``: the next start. ``out``: the first row behind its limit, or behind the one of the start before.
-    ``event``: what decides all starts so far: of row r ``2 * r + 1``, of a limit ``2 * out``; from ``2 * stop + 1``
-        on, where ``stop`` is the end of the key, nothing but the end of the data does.
-    ``limit``: the last limit that is among that. ``undecided``: the first start that is not decided, or ``stop``.
-    ``matches``, ``entries``: how many are found.
-    """
-
-    start: Ints
-    out: Ints
-    event: Ints
-    limit: Any
-    undecided: Ints
-    matches: Ints
-    entries: Ints
-
-
 @frugal_kernel
 def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by step
     automaton: Automaton,
     follow: Words,
     ways: Words,
-    tables: _Tables,
-    symbols: Words,
-    key: int,
-    begin: int,
-    behind: int,
     stop: int,
+    symbols: Words,
     clock: Any,
     limit: Any,
     now: Any,
     overlapping: bool,
-    course: _Course,
+    at: _Course,
+    tables: _Tables,
     found: _Found,
+    undecided: Ints,
 ) -> None:
     """Go through the starts of a key whose limits are in the block, while there is room.
 
-    ``begin``, ``behind``: the rows of the block, of which ``tables`` are; ``stop``: the end of the rows of the key.
+    ``stop``: the end of the rows of the key. ``ways``: as of `_give_up`.
     """
     accept, places, end = automaton.accept, len(automaton.symbol), len(automaton.accept)
     has_limit, never, is_over = len(clock) > 0, 2 * stop + 1, False
-    start, out, event, matches, entries = (
-        course.start[0], course.out[0], course.event[0], course.matches[0], course.entries[0],
-    )  # fmt: skip
+    key, begin, behind, matches, entries = at.key[0], at.begin[0], at.behind[0], at.matches[0], at.entries[0]
+    start, out, event = at.start[0], at.out[0], at.event[0]
     while start < stop:
         if has_limit:
             while out < stop and clock[out] < clock[start] + limit:
@@ -287,7 +341,7 @@ def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by 
                 elif not is_over:
                     event = never
                 elif event <= 2 * out:
-                    event, course.limit[0] = 2 * out, clock[start] + limit
+                    event, at.limit[0] = 2 * out, clock[start] + limit
             if chosen == end:
                 break
             v = chosen
@@ -300,116 +354,61 @@ def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by 
             else:
                 while not _fits(accept[v], symbols[i]):
                     i += 1
-        if event >= never and course.undecided[0] == stop:
-            course.undecided[0] = start
+        if event >= never and undecided[key] == stop:
+            undecided[key] = start
         start += 1
         if entries == first:
             continue
         event = max(event, 2 * i - 1)
-        found.key[matches], found.stop[matches], found.limit[matches] = key, entries, course.limit[0]
+        found.key[matches], found.stop[matches], found.limit[matches] = key, entries, at.limit[0]
         found.decided[matches] = AT_END if event >= never else event // 2 if event % 2 else BY_LIMIT
         matches += 1
         if not overlapping:
             start = i
-    course.start[0], course.out[0], course.event[0], course.matches[0], course.entries[0] = (
-        start, out, event, matches, entries,
-    )  # fmt: skip
+    at.start[0], at.out[0], at.event[0], at.matches[0], at.entries[0] = start, out, event, matches, entries
 
 
-@kernel
-def _words_of(automaton: Automaton) -> Words:
-    """Return what may come next of each node as a set, (V, V / 64)."""
-    nodes = len(automaton.accept) + 1
-    words = np.zeros((nodes, (nodes + 63) // 64), np.uint64)
-    for v in range(nodes):
-        for entry in range(automaton.bounds[v], automaton.bounds[v + 1]):
-            _add(words, v, automaton.follow[entry])
-    return words
-
-
-@kernel
-def _room_for(rows: int, nodes: int, waits: int, has_limit: bool) -> _Tables:
-    in_words, in_table = (0, rows) if has_limit else (rows, 0)
-    words = (nodes + 63) // 64
-    return _Tables(
-        np.empty((in_words, words), np.uint64),
-        np.empty((in_words, words), np.uint64),
-        np.empty((in_table, nodes), np.int32),
-        np.empty((in_table, nodes), np.int32),
-        np.empty((rows, waits), np.int32),
-    )
-
-
-@kernel
-def _room_to_find(size: int, clock: Any) -> _Found:
-    ints = np.empty((4, size), np.int64)
-    return _Found(ints[0], ints[1], ints[2], np.empty(size, clock), ints[3], np.empty(size, np.int16))
-
-
-@kernel
-def _larger(found: _Found, rows: int) -> _Found:
-    """Return ``found`` with room for a match of so many ``rows`` more, and for twice as many as now."""
-    n = len(found.row)
-    larger = _room_to_find(2 * n + rows, found.limit.dtype)
-    larger.key[:n], larger.stop[:n], larger.decided[:n] = found.key, found.stop, found.decided
-    larger.limit[:n], larger.row[:n], larger.symbol[:n] = found.limit, found.row, found.symbol
-    return larger
-
-
-@kernel
+@frugal_kernel
 def _find(
-    automaton: Automaton, keys: Ints, symbols: Words, clock: Any, limit: Any, now: Any, overlapping: bool
-) -> tuple[Any, ...]:
-    """Return the fields of `Matches`.
+    automaton: Automaton,
+    follow: Words,
+    ways: Words,
+    keys: Ints,
+    symbols: Words,
+    clock: Any,
+    limit: Any,
+    now: Any,
+    overlapping: bool,
+    at: _Course,
+    tables: _Tables,
+    found: _Found,
+    undecided: Ints,
+) -> None:
+    """Find the matches from where ``at`` stands, up to the end of all keys, or as far as there is room.
 
     A limit cuts the rows of a key into blocks that overlap: with a start, all rows before its limit are in the block.
     So memory is that of the longest limit. A block has twice the rows of its first limit, so none is seen often.
     """
-    end, has_limit = len(automaton.accept), len(clock) > 0
-    waits = end - len(automaton.symbol) if overlapping else 0
-    follow = _words_of(automaton)
-    ways = np.empty_like(follow[:2])
-    tables = _room_for(1, end + 1, waits, has_limit)
-    found = _room_to_find(len(symbols), clock.dtype)  # enough without ``overlapping``; no memory before it is written
-    one = np.zeros(1, np.int64)
-    course = _Course(one, one.copy(), one.copy(), np.zeros(1, clock.dtype), one.copy(), one.copy(), one.copy())
-    undecided = np.empty(len(keys) - 1, np.int64)
-    for key in range(len(keys) - 1):
-        begin, stop = keys[key], keys[key + 1]
-        behind = begin
-        course.start[0], course.out[0], course.event[0], course.undecided[0] = begin, begin, -1, stop
-        while True:
-            _walk(
-                automaton, follow, ways, tables, symbols, key, begin, behind, stop, clock, limit, now, overlapping,
-                course, found,
-            )  # fmt: skip
-            start, out = course.start[0], course.out[0]
-            if start >= stop:
-                break
-            if out > behind:
-                begin, behind = start, max(out, min(stop, start + max(2 * (out - start), _LEAST_BLOCK)))
-                if behind - begin >= len(tables.stops):
-                    size = max(behind - begin + 1, min(2 * len(tables.stops), stop - begin + 1))
-                    tables = _room_for(size, end + 1, waits, has_limit)
-                bits = symbols[begin:behind]
-                if has_limit:
-                    _find_ends(automaton, bits, tables)
-                else:
-                    _find_open_ways(automaton, follow, bits, tables)
-                if waits:
-                    _find_stops(automaton, bits, tables.stops)
+    at.missing[0] = 0
+    while at.key[0] < len(keys) - 1:
+        stop = keys[at.key[0] + 1]
+        _walk(automaton, follow, ways, stop, symbols, clock, limit, now, overlapping, at, tables, found, undecided)
+        start, out = at.start[0], at.out[0]
+        if start == stop:
+            at.key[0] += 1
+            at.behind[0], at.out[0], at.event[0] = stop, stop, -1
+        elif out > at.behind[0]:
+            behind = max(out, min(stop, start + max(2 * (out - start), _LEAST_BLOCK)))
+            if behind - start >= len(tables.stops):
+                at.missing[0] = behind - start + 1
+                return
+            at.begin[0], at.behind[0] = start, behind
+            bits = symbols[start:behind]
+            if len(clock) > 0:
+                _find_ends(automaton, bits, tables)
             else:
-                found = _larger(found, behind - begin)
-        undecided[key] = course.undecided[0]
-    matches, entries = course.matches[0], course.entries[0]
-    bounds = np.zeros(matches + 1, np.int64)
-    bounds[1:] = found.stop[:matches]
-    return (
-        found.key[:matches],
-        bounds,
-        found.row[:entries],
-        found.symbol[:entries],
-        found.decided[:matches],
-        found.limit[:matches],
-        undecided,
-    )
+                _find_open_ways(automaton, follow, bits, tables)
+            if tables.stops.shape[1] > 0:
+                _find_stops(automaton, bits, tables.stops)
+        else:
+            return
