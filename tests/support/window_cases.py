@@ -152,7 +152,7 @@ MORE: list[WindowCase] = [
     ("time(3) every 1.5", T, {"origin": Fraction(1)}),
     ('calendar(day, tz="Europe/Paris", at=00:00) every 25000', T, {}),
     ('calendar(day, tz="Asia/Kathmandu", at=00:01) every 7', T, {"closed": "right"}),
-    ("match(down+ up{2,}, down = a < lag(a), up = a >= lag(a))", T, {}),
+    ("match(fall+ rise{2,}, fall = a < lag(a), rise = a >= lag(a))", T, {}),
     ("match(p (-> q r*?)+, p = u = 'p', q = a % 2 = 0, r = flag) within 2.5, overlapping", T, {}),
     ("match(p+, p = a % 3 <> 0) within 3", T, {}),
     ("match((p | q)+? r, p = u = 'p', q = max(p.a) - a <= nth(a, -2), r = flag and sum(q.x) > 0)", ARRIVAL, {}),
