@@ -29,6 +29,8 @@ WINDOWS = [
     "within 4 every 2",
     "punct(flag)",
     "time(8) every 2",
+    "match(low -> high+ (-> flagged)?, low = x < 4, high = x > 3, flagged = flag) within 6",
+    "match(low+ . (more | .)?, low = x < 6, more = x > last(low.x)) within 4, overlapping",
 ]
 EVENTS = ("timeInterval, intervalDuration(4), creationPeriod(2)", "--event-time", "ts")
 AGGREGATES = ("-a", "n=count()", "-a", "ids=collect(id)", "-a", "x=first(x)", "--order-by", "ts")
