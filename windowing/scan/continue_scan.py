@@ -128,7 +128,8 @@ def retain(plan: Plan, new: Sequences, signals: Signals, carry: Carry) -> Carry:
     )
     nothing = np.zeros(rows, np.bool_)
     emission = Emission(nothing, nothing, np.zeros(1, np.int64), pa.nulls(1))
-    state = snapshot(plan.kind, sequences, signals, context, None, emission)
+    # ranks say from which segment a retained row is
+    state = snapshot(plan.kind, sequences, signals, context, None, emission, has_ranks=True)
     return Carry(Registers(clock=clock, advances=signals.watermarks), state)
 
 

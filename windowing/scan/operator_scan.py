@@ -231,10 +231,12 @@ def snapshot(
     context: WindowContext,
     panes: Panes | None,
     emission: Emission,
+    has_ranks: bool = False,
 ) -> WindowState:
     """Return the window state for the next run.
 
-    ``panes``: all panes; None where windows overlap, and rows alone decide.
+    ``panes``: all panes; None where windows overlap, and rows alone decide. ``has_ranks``: whether rows keep the
+    numbers that they have among all of their key, whatever the kind.
     """
     restored = context.restored or nothing_restored(kind, sequences)
     key_lifetimes = None if signals.evictions is None else lifetimes(signals.evictions, sequences)
@@ -251,7 +253,7 @@ def snapshot(
     state = WindowState(only_rows(sequences, picks), key_state, row_state.take(picks))
     # A tumbling window never looks back beyond its first row: equal windows give equal states, whatever came before. No
     # window counts rows that are in panes as rows of their own.
-    return state if kind.needs.shares_rows else with_row_counts(state)
+    return state if has_ranks or kind.needs.shares_rows else with_row_counts(state)
 
 
 def nothing_restored(kind: WindowKind, sequences: Sequences) -> RestoredState:
