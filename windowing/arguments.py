@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from operator import index
-from typing import Any, Protocol, TypeAlias, TypedDict, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypedDict, TypeVar
 
 import pyarrow as pa
 
@@ -17,7 +17,7 @@ from .aggregates.inputs import plain, plain_type
 from .columns.arrays import scale_of
 from .enrichment.window_table import GivenTable, window_table
 from .errors import ConfigError, SpecError, short
-from .expressions.syntax import parse_expression
+from .expressions.syntax import Expression, parse_expression
 from .language.distinct import parse_distinct
 from .language.enrichment import parse_windows
 from .language.options import WINDOW_OPTIONS, AtEnd, Closed, Emit, Empty, Options
@@ -174,24 +174,35 @@ def as_options(given: Mapping[str, Any]) -> Options:
 def _value(declared: Option, given: Any) -> Any:
     """Return an argument as a window takes it: names as a tuple, durations and times as exact seconds."""
     name, kind = declared.name, declared.kind
-    if kind == "names":
-        return as_names(given, name)
-    if kind == "lets" and isinstance(given, Mapping):
-        texts = as_names(list(given.values()), name)
-        return tuple((as_text(new, name), parse_expression(text)) for new, text in zip(given, texts, strict=True))
-    if kind == "lets":
-        return tuple(parse_let(text) for text in as_names(given, name))
     if kind in ("duration", "origin"):
         return _seconds(declared, given)
-    if kind == "switch" and isinstance(given, str):  # any text is true in Python
-        raise ConfigError(f"{name}: {short(repr(given))} is a text", "give True or False")
-    if kind == "switch":
-        return bool(given)
+    if kind in _AS_GIVEN:
+        return _AS_GIVEN[kind](given, name)
     text = as_text(given, name)
     if kind == "word" and text not in declared.words:
         raise ConfigError(f"{name} cannot be {text!r}", f"say {' or '.join(declared.words)}")
     read: Callable[[str], Any] | None = {"expression": parse_expression, "distinct": parse_distinct}.get(kind)
     return text if read is None else read(text)
+
+
+def _as_lets(given: Any, option: str) -> tuple[tuple[str, Expression], ...]:
+    if not isinstance(given, Mapping):
+        return tuple(parse_let(text) for text in as_names(given, option))
+    texts = as_names(list(given.values()), option)
+    return tuple((as_text(new, option), parse_expression(text)) for new, text in zip(given, texts, strict=True))
+
+
+def _as_switch(given: Any, option: str) -> bool:
+    if isinstance(given, str):  # any text is true in Python
+        raise ConfigError(f"{option}: {short(repr(given))} is a text", "give True or False")
+    return bool(given)
+
+
+def as_count(given: Any, option: str) -> int:
+    """Return an argument that must be a whole number above 0. Raises `ConfigError` where it is none."""
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise ConfigError(f"{option}: {short(repr(given))} is no whole number above 0", "give one, such as 1000")
+    return given
 
 
 def as_text(given: Any, option: str) -> str:
@@ -207,6 +218,12 @@ def exact(given: Any, option: str) -> Fraction:
         return Fraction(given)
     except (TypeError, ValueError, OverflowError):
         raise ConfigError(f"{option}: {short(repr(given))} is no number of seconds", "give a number") from None
+
+
+_AS_GIVEN: Final[Mapping[str, Callable[[Any, str], Any]]] = {
+    "names": as_names, "lets": _as_lets, "switch": _as_switch, "number": as_count,
+}  # fmt: skip
+"""What reads arguments that need be no text, by the kind of their option."""
 
 
 def _seconds(declared: Option, given: Any) -> Fraction:

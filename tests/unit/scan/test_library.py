@@ -150,8 +150,8 @@ ODD: list[Any] = [
 ]  # fmt: skip
 ASKED = [
     "key", "aggregates", "at_end", "empty", "closed", "origin", "ends", "clock", "since", "let", "where", "distinct",
-    "having", "event_time", "lag", "min_gap", "max_ahead", "windows", "group_by", "emit", "sort_by", "operator",
-    "order_by", "marks", "watermarks", "rejected", "state", "window",
+    "having", "event_time", "lag", "min_gap", "max_ahead", "max_open_rows", "windows", "group_by", "emit", "sort_by",
+    "operator", "order_by", "marks", "watermarks", "rejected", "state", "window",
 ]  # fmt: skip
 
 
@@ -173,6 +173,7 @@ def test_an_argument_of_any_type_is_taken_or_refused(name: str, others: dict[str
         ({"origin": "6x"}, "origin '6x' is no time: unknown unit 'x' in '6x'"),
         ({"clock": "noon"}, "the clock cannot stand at 'noon'"),
         ({"empty": "none"}, "empty cannot be 'none'; say skip or mark or row"),
+        ({"max_open_rows": 1.5}, "max_open_rows: 1.5 is no whole number above 0; give one, such as 1000"),
         ({"partial": "no"}, "partial: 'no' is a text; give True or False"),
         ({"distinct": ["user"]}, "distinct: ['user'] is no text"),
         ({"windows": {1: INSTANTS}}, "windows: 1 is no text"),
