@@ -93,9 +93,11 @@ def with_state_keys(work: TaskContext, samples: Samples, rows: int) -> Samples:
     weight = samples.rows.num_rows / rows if samples.rows.num_rows else 1.0  # a condition may leave out all rows
     weight *= len(parts) / len(picked) if picked else 1
     per_split = [sampled_keys(work, part, weight) for part in picked]
-    tables = [samples.rows, *(keys for keys, _ in per_split)]
+    tables = [table for table in (samples.rows, *(keys for keys, _ in per_split)) if table.num_columns]
+    if not tables:  # neither the input nor the state has rows
+        return samples
     weights = [samples.weights, *(weights for _, weights in per_split)]
-    return Samples(pa.concat_tables(table for table in tables if table.num_columns), np.concatenate(weights))
+    return Samples(pa.concat_tables(tables), np.concatenate(weights))
 
 
 def _spread(items: Sequence[T]) -> list[T]:
