@@ -26,6 +26,8 @@ KEPT: Final = ("count", "sum", "min", "max", "mean", "first", "last", "range")
 """The aggregates that are kept while a window is open, and that are taken of the window before."""
 MOST_STEPS: Final = 1000
 """The most parts of a condition or an amount that looks at windows."""
+MOST_BACK: Final = 1000
+"""The most matched rows that ``nth`` looks back at: each way through a pattern keeps as many values."""
 
 _FORM: Final = "write it like previous(mean(latency), 30)"
 _IN_CONDITIONS: Final = (
@@ -359,6 +361,8 @@ class _Reader:
         literal = _literal(node)
         if literal is None or literal.is_span or literal.value.denominator != 1 or abs(literal.value) >= 2**31:
             raise self.error("the second argument of nth is a whole number", node, do)
+        if literal.value < -MOST_BACK:
+            raise self.error(f"nth looks back at {MOST_BACK:,} matched rows at most", node, do)
         return int(literal.value)
 
     def previous(self, node: Node) -> Previous:
