@@ -21,7 +21,7 @@ from ..rows.sequence import Sequences
 from ..state.window_state import RestoredState
 from .context import RowSteps, Signals, WindowContext
 from .evictions import Evictions
-from .facts import Fact, KeyPane
+from .facts import Fact, KeyPane, KeyPanes
 from .key_lifetimes import Lifetimes
 from .needs import Explain, Needs, PaneTimes
 
@@ -130,3 +130,10 @@ class WindowKind(ABC):
     @abstractmethod
     def explain(self, pane: KeyPane) -> Iterator[Fact]:
         """Yield what opened a window, what brought it out, what came close, and what else is known of it."""
+
+    def explain_rows(self, panes: KeyPanes, rows: Ints, context: WindowContext) -> Iterator[Fact]:
+        """Yield why rows of a key, at which the result has no window, are in none; nothing where a kind does not know.
+
+        ``rows``: int64, which of the rows of the key.
+        """
+        yield from ()

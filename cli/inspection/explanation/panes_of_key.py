@@ -215,6 +215,16 @@ def panes_of(plan: Plan, rows: KeyRows, clock: ClockValue | None = None) -> KeyP
     return KeyPanes(sequences, panes, marks, head, plan.options, texts_of)
 
 
+def rows_at(panes: KeyPanes, at: pa.Scalar) -> Ints:
+    """Return the rows of a key with an order value, int64; none where no column orders them."""
+    names = panes.sequences.order
+    if not names:
+        return np.empty(0, np.int64)
+    column = panes.column(names[0])
+    found = pc.equal(column.cast(at.type), at).fill_null(False)
+    return np.flatnonzero(found.to_numpy(zero_copy_only=False))
+
+
 def matching(head: pa.Table, pane: Mapping[str, pa.Scalar], but: frozenset[str] = frozenset()) -> Ints:
     """Return the panes that are as a result describes one, int64: equal in all columns of both, except ``but``."""
     mask = np.ones(head.num_rows, np.bool_)

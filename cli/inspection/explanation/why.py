@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from textwrap import wrap
 from typing import Any
@@ -43,6 +43,7 @@ from .panes_of_key import (
     panes_of,
     parts_with,
     read_key,
+    rows_at,
     scalar_text,
     sought_window,
 )
@@ -237,6 +238,10 @@ def _shared(splits: Sequence[Split], pos: Ints) -> Iterator[tuple[Split, Ints]]:
 # Where the rows of a key went that has no such window: filtered, rejected, in other windows, dropped, or held.
 
 
+_MOST_TOLD = 5
+"""Of so many rows at the time that is asked for it is told why they are in no window."""
+
+
 def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought) -> MissingWindow:
     """Say where the rows of a key went. All of its rows are read."""
     plan = only_panes(recorded.stage.plan)
@@ -280,6 +285,10 @@ def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought
             facts.append(f"the result has {there:,} of them: {why}")
         if held := len(every) - len(came):
             facts.append(f"{held:,} more of its windows were open at the end, and --at-end did not flush them")
+    told = [Fact("other", text) for text in facts]
+    if sought.at is not None and rows:
+        at = rows_at(panes, sought.at)[:_MOST_TOLD]
+        told += plan.kind.explain_rows(panes, at, replace(plan.context, clock=read.clock))
     return MissingWindow(
         result.shown,
         str(plan.spec),
@@ -288,7 +297,7 @@ def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought
         total,
         len(came),
         {what: count for what, count in counts.items() if count},
-        tuple(Fact("other", text) for text in facts),
+        tuple(told),
     )
 
 

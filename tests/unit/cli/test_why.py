@@ -292,3 +292,43 @@ def test_windows_that_keep_their_numbers_after_a_correction_are_explained(folder
             asked = ("--unit", f"2026-11-0{day}", "--only", "user=a", "--window", str(row["window"]))
             out = why(folder, "out", *asked)
             assert f"result   window {row['window']}, window_start {row['window_start']}" in out
+
+
+CLICKS = """ts,user,page,p
+1,ann,cart,3
+2,ann,see,4
+3,ann,cart,5
+5,ann,see,1
+9,ann,cart,9
+10,ann,see,2
+11,ann,pay,2
+12,ann,cart,7
+40,ann,cart,4
+"""
+PAID = "match(cart -> pay, cart = page = 'cart', pay = page = 'pay') within 5"
+RISE = "match(low high+ paid, low = page = 'cart', high = p > mean(low.p) * 1.1, paid = page = 'pay')"
+NO_MATCH = [
+    (PAID, 1, "the row at 1 begins no match: up to its limit of 5 s it waits for pay"),
+    (PAID, 2, "the row at 2 begins no match: it is not cart"),
+    (PAID, 40, "the row at 40 begins no match: at the end of the data it still waits for pay"),
+    (RISE, 1, "the row at 1 begins no match: all ways end with the row at 5, which is not high or paid"),
+    (RISE, 3, "the row at 3 begins no match: all ways end with the row at 5, which is not high"),
+    ("match(see{2} | see . pay, see = page = 'see', pay = page = 'pay')", 5,
+     "the row at 5 begins no match: all ways end with the row at 10, which is not pay"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("window", "at", "says"), NO_MATCH)
+def test_a_row_that_begins_no_match_is_told_how_far_it_comes(folder: Path, window: str, at: int, says: str) -> None:
+    (folder / "clicks.csv").write_text(CLICKS)
+    run(folder, "--window", window, "--key", "user", "--order-by", "ts", "clicks.csv", "out")
+    assert says in why(folder, "out", "--only", "user=ann", "--at", str(at)).splitlines()[-1]
+
+
+def test_a_row_of_a_match_that_is_not_in_the_result_is_told_so(folder: Path) -> None:
+    (folder / "clicks.csv").write_text(CLICKS)
+    run(folder, "--window", PAID, "--key", "user", "--order-by", "ts", "--having", "count > 2", "clicks.csv", "out")
+    for at, says in ((10, "is passed over by"), (11, "is in")):
+        last = why(folder, "out", "--only", "user=ann", "--at", str(at)).splitlines()[-1]
+        assert f"the row at {at} {says} the match that begins with the row at 9" in last
+        assert last.endswith(", as pay") == (at == 11)

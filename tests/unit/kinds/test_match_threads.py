@@ -18,6 +18,7 @@ from support.pattern_texts import read_window
 from support.random_patterns import PatternCase, pattern_cases, reading_patterns, value_rows
 from support.strategies import examples
 from wincli.windowing.errors import DataError
+from wincli.windowing.kinds.matches.attempts import attempt
 from wincli.windowing.kinds.matches.automaton import automaton_of
 from wincli.windowing.kinds.matches.found import AT_END, BY_LIMIT, Matches, Rows
 from wincli.windowing.kinds.matches.readers import readers_of
@@ -102,6 +103,31 @@ def test_threads_find_what_backtracking_finds(drawn: tuple[PatternCase, list[Row
     early = found_by_threads(case.pattern, case.rows, values, to_the_end=False)
     assert [int(by) for by in wanted[4] if by != AT_END] == early.decided.tolist()  # type: ignore[attr-defined]
     assert early.undecided.tolist() == wanted[-1]
+
+
+@given(reading_cases())
+@examples(100)
+def test_a_start_without_a_match_comes_as_far_as_backtracking_leaves_it_undecided(
+    drawn: tuple[PatternCase, list[Row], dict[str, str]],
+) -> None:
+    case, values, texts = drawn
+    size, clock = int(case.rows.bounds[1]), case.rows.clock
+    stop = int(np.searchsorted(clock[:size], clock[0] + case.rows.limit)) if size and case.rows.limit else size
+
+    def is_open(count: int) -> bool:
+        now = clock[count - 1] if case.rows.limit else 0
+        some = Rows(np.array([0, count]), case.rows.symbols[:count], clock[:count], case.rows.limit, now)
+        return bool(backtracked(replace(case, rows=some), values[:count], texts).undecided[0] == 0)
+
+    found = backtracked(case, values, texts)
+    if not size or 0 in found.row[found.bounds[:-1]]:
+        return
+    readers = readers_of(case.pattern, sequences_of(case.pattern, case.rows, values))
+    assert readers is not None
+    tried = attempt(automaton_of(case.pattern), case.rows, readers, 0, stop)
+    assert tried.is_open == (tried.row == stop)
+    assert all(is_open(count) for count in range(1, tried.row + 1))
+    assert tried.is_open or not is_open(tried.row + 1)
 
 
 def rows_of(size: int) -> Rows:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ...clock.interval_grid import clock_values, now_as_measure
 from ...clock.tick_grid import Grid, make_grid
-from ...columns.arrays import Mask, combined, measures, spread, truth
+from ...columns.arrays import Ints, Mask, combined, measures, spread, truth
 from ...errors import DataError
 from ...language.operands import operand_column
 from ...language.patterns import ANY, MATCHED_AS, RowPattern
@@ -24,12 +24,14 @@ from ...rows.panes import AT_END, BY_TICK, Panes, reason
 from ...rows.sequence import Sequences, key_text
 from ..context import NEVER, RowSteps, Signals, WindowContext
 from ..contract import WindowKind
-from ..facts import Fact, KeyPane, exact_text
+from ..facts import Fact, KeyPane, KeyPanes, exact_text
 from ..key_lifetimes import Lifetimes
 from ..needs import Explain, Needs, PaneTimes, check_condition
 from . import passes, threads
+from .attempts import attempt
 from .automaton import Automaton, automaton_of, possible
 from .found import ANY_ROW, BY_LIMIT, Matches, Rows
+from .matched import Readers
 from .readers import compiled, readers_of
 
 _TOLD: Final = 12
@@ -208,6 +210,42 @@ class PatternKind(WindowKind):
         if row != last:
             text = "by which no match can go on that is preferred to it, or begins before it"
         return Fact("closed", f"{pane.name(row)} decided it, {text}", pane.pos(row), rule)
+
+    def explain_rows(self, panes: KeyPanes, rows: Ints, context: WindowContext) -> Iterator[Fact]:
+        """Yield in which match rows are, or how far a match comes that would begin with them."""
+        sequences, found = panes.sequences, panes.panes.membership
+        assert isinstance(found, Ranges)
+        assert panes.panes.matched is not None
+        taken, readers = self._rows(sequences, context), readers_of(self.spec, sequences)
+        first, last = (each if found.row is None else found.row[each] for each in (found.lo, found.hi - 1))
+        for row in rows.tolist():
+            in_match = np.flatnonzero(first == row if self.spec.is_overlapping else (first <= row) & (row <= last))
+            if not len(in_match):
+                yield self._no_match(panes, taken, readers, row)
+                continue
+            at = int(in_match[0])
+            place, of = np.flatnonzero(panes.rows_of(at) == row), f"the match that begins with {panes.name(first[at])}"
+            text = f"is passed over by {of}"
+            if len(place):
+                text = f"is in {of}, as {panes.panes.matched[int(found.lo[at] + place[0])]}"
+            yield Fact("other", f"{panes.name(row)} {text}", panes.pos(row))
+
+    def _no_match(self, panes: KeyPanes, rows: Rows, readers: Readers | None, start: int) -> Fact:
+        stop, is_over, name = len(panes.sequences), False, panes.name(start)
+        if self.spec.within is not None:
+            limit = rows.clock[start] + rows.limit
+            stop, is_over = int(np.searchsorted(rows.clock, limit)), bool(rows.now >= limit)
+        found = attempt(self.automaton, rows, readers, start, stop)
+        wanted = " or ".join("any row" if each == ANY_ROW else self.spec.symbols[each] for each in found.symbols)
+        text = f"{name} begins no match: at the end of the data it still waits for {wanted}"
+        if found.row == start:
+            text = f"{name} begins no match: it is not {wanted}"
+        elif not found.is_open:
+            text = f"{name} begins no match: all ways end with {panes.name(found.row)}, which is not {wanted}"
+        elif is_over:
+            limit = exact_text(self.spec.within or 0)
+            text = f"{name} begins no match: up to its limit of {limit} s it waits for {wanted}"
+        return Fact("other", text, panes.pos(start), None, {"rows": str(found.row - start)})
 
 
 def pattern_kind(spec: RowPattern) -> PatternKind:
