@@ -22,7 +22,7 @@ WALKS = ("README", "plan", "show", "ten-minutes", "recipes", "phrasebook", "back
 """The pages, of which each shows six commands or more."""
 
 
-@pytest.mark.parametrize("page", WALKS)
+@pytest.mark.parametrize("page", [*WALKS, "windows/patterns"])
 def test_a_reader_sees_what_the_page_shows(page: str, tmp_path: Path) -> None:
     path, shown = README if page == "README" else DOCS[page], 0
     blocks = ((at, kind, lines) for kind in ("console", "yaml", "sh") for at, lines in fences(path, kind))
@@ -36,7 +36,7 @@ def test_a_reader_sees_what_the_page_shows(page: str, tmp_path: Path) -> None:
             subprocess.run(["bash", "-ec", "\n".join(lines)], cwd=tmp_path, check=True)
         elif kind == "yaml" and lines[0].startswith("# "):
             follow(tmp_path, lines)
-    assert shown >= 6
+    assert shown >= (6 if page in WALKS else 1)
 
 
 def commands(lines: list[str]) -> Iterator[tuple[str, str]]:
