@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ...aggregates.exact_sums import LIMBS, add_to_limbs, nearest_in_limbs
 from ...aggregates.loops import LIMB, Floats
 from ...columns.arrays import Ints
-from ...support.jit import kernel
+from ...support.jit import frugal_kernel
 from ..rules.machine import MOST_WORD, Machine, run
 from ..rules.reach import COUNT, MAX, MEAN, MIN, RANGE, SUM, mean_in_limbs, mean_of_ints
 
@@ -68,17 +68,17 @@ def words_of(function: int, number: int, is_float: bool) -> int:
     return {COUNT: 1, RANGE: 3}.get(function, 2)
 
 
-@kernel
+@frugal_kernel
 def _bits(value: float) -> int:
     return int(np.float64(value).view(np.int64))
 
 
-@kernel
+@frugal_kernel
 def _float(word: int) -> float:
     return float(np.int64(word).view(np.float64))
 
 
-@kernel
+@frugal_kernel
 def _extreme(words: Ints, function: int, value: Any, is_float: bool) -> None:
     """Note a value, which is not NaN, among the least and the most."""
     low, high = 1, 2 if function == RANGE else 1
@@ -92,7 +92,7 @@ def _extreme(words: Ints, function: int, value: Any, is_float: bool) -> None:
         words[high] = word
 
 
-@kernel
+@frugal_kernel
 def _place(words: Ints, number: int, word: int) -> None:
     """Note a value among those that `NTH` keeps."""
     if number >= 0:
@@ -106,7 +106,7 @@ def _place(words: Ints, number: int, word: int) -> None:
     words[-number] = word
 
 
-@kernel
+@frugal_kernel
 def see_row(readers: Readers, state: Ints, symbol: int, row: int) -> None:
     """Add a row that is matched as a symbol to the words of all aggregates, int64 (W,)."""
     for a in range(len(readers.function)):
@@ -143,7 +143,7 @@ def see_row(readers: Readers, state: Ints, symbol: int, row: int) -> None:
                 _extreme(words, function, tick, False)
 
 
-@kernel
+@frugal_kernel
 def _value_of_floats(readers: Readers, a: int, words: Ints) -> float:
     function = readers.function[a]
     if function in (SUM, MEAN):
@@ -159,7 +159,7 @@ def _value_of_floats(readers: Readers, a: int, words: Ints) -> float:
     return _float(words[1])
 
 
-@kernel
+@frugal_kernel
 def _fetch(readers: Readers, a: int, words: Ints) -> bool:
     """Put the value of an aggregate into its register; return whether it fits 64 bits."""
     function, machine, at = readers.function[a], readers.machine, readers.register[a]
@@ -185,7 +185,7 @@ def _fetch(readers: Readers, a: int, words: Ints) -> bool:
     return True
 
 
-@kernel
+@frugal_kernel
 def says(readers: Readers, symbol: int, state: Ints, row: int) -> int:
     """Return what the condition of a symbol, which reads matched rows, says of a row; ``state`` has the row in."""
     p, machine = readers.program[symbol], readers.machine

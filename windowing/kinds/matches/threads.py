@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ...columns.arrays import Ints
 from ...errors import DataError
-from ...support.jit import kernel
+from ...support.jit import frugal_kernel, kernel
 from .automaton import Automaton
 from .found import AT_END, BY_LIMIT, Matches, Rows
 from .matched import FAILED, FALSE, TRUE, Readers, says, see_row
@@ -97,7 +97,7 @@ class _Way(NamedTuple):
     before: Ints
 
 
-@kernel
+@frugal_kernel
 def _push(scratch: _Scratch, side: int, node: int, words: Ints, last: int) -> bool:
     """Add a thread behind those that are there, if none is its equal; return whether there is room."""
     mixed = np.uint64(node)
@@ -126,7 +126,7 @@ def _push(scratch: _Scratch, side: int, node: int, words: Ints, last: int) -> bo
     return True
 
 
-@kernel
+@frugal_kernel
 def _truth(symbols: Any, readers: Readers, scratch: _Scratch, symbol: int, words: Ints, row: int) -> int:
     """Return what the condition of a symbol says of a row behind a thread; once for all places of the thread."""
     known = scratch.truth[symbol]
@@ -146,7 +146,7 @@ def _truth(symbols: Any, readers: Readers, scratch: _Scratch, symbol: int, words
     return found
 
 
-@kernel
+@frugal_kernel
 def _take(
     automaton: Automaton, symbols: Any, readers: Readers, scratch: _Scratch, way: _Way, side: int, thread: int,
     place: int, row: int,
@@ -171,7 +171,7 @@ def _take(
     return _FOUND if is_end else _GOES_ON
 
 
-@kernel
+@frugal_kernel
 def _meet(
     automaton: Automaton, symbols: Any, readers: Readers, scratch: _Scratch, way: _Way, side: int, thread: int,
     node: int, row: int,
@@ -197,7 +197,7 @@ def _meet(
     return _GOES_ON
 
 
-@kernel
+@frugal_kernel
 def _step(
     automaton: Automaton, symbols: Any, readers: Readers, scratch: _Scratch, way: _Way, side: int, row: int
 ) -> int:
