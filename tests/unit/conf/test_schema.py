@@ -82,8 +82,8 @@ def test_examples_are_right(path: Path, tmp_path: Path) -> None:
     assert is_read(text, tmp_path)
 
 
-def test_there_are_three_examples() -> None:
-    assert [path.name for path in EXAMPLES] == ["nightly_sessions.yaml", "peaks.yaml", "rollup.yaml"]
+def test_there_are_four_examples() -> None:
+    assert [path.name for path in EXAMPLES] == ["checkout.yaml", "nightly_sessions.yaml", "peaks.yaml", "rollup.yaml"]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
