@@ -49,11 +49,6 @@ class Automaton(NamedTuple):
         """Whether any row may be taken: the pattern has ``.``."""
         return ANY_ROW in self.symbol
 
-    @property
-    def prefers_no_row(self) -> bool:
-        """Whether the first choice at every start is to take no row, so that there is no match."""
-        return bool(self.follow[self.bounds[self.end]] == self.end)
-
     def behind(self, node: int) -> list[int]:
         """Return what may come next of a node."""
         nodes: list[int] = self.follow[self.bounds[node] : self.bounds[node + 1]].tolist()

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...aggregates.inputs import frozen
 from ...columns.arrays import Ints
 from ...support.jit import frugal_kernel, inline
 from .automaton import Automaton
@@ -40,7 +41,7 @@ def find_matches(automaton: Automaton, rows: Rows, overlapping: bool) -> Matches
     # enough where no row is in two matches; what is not written takes no memory
     found, undecided = _room_to_find(len(rows.symbols), clock.dtype), np.array(rows.bounds[1:], np.int64)
     tables = _room_for(2, automaton.end + 1, waits, has_limit)
-    bounds, symbols, clock = (_fixed(values) for values in (rows.bounds, rows.symbols, clock))
+    bounds, symbols, clock = (frozen(values) for values in (rows.bounds, rows.symbols, clock))
     while True:
         _find(*(automaton, follow, ways, bounds, symbols, clock, limit, now, overlapping), at, tables, found, undecided)
         if at.key[0] == keys:
@@ -65,13 +66,6 @@ def find_matches(automaton: Automaton, rows: Rows, overlapping: bool) -> Matches
         found.limit[:matches],
         undecided,
     )
-
-
-def _fixed(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a view that is read-only, as kernels are compiled for one of the two."""
-    view = values.view()
-    view.flags.writeable = False
-    return view
 
 
 class _Tables(NamedTuple):
