@@ -26,7 +26,17 @@ def pairs_of_picture(drawing: Drawing) -> Pairs:
 
 
 def pairs_of_text(drawing: Drawing) -> Pairs:
-    """Read the letters between brackets; a letter is the row above it, of all rows of the drawing at most 52."""
+    """Read the letters between brackets; a row is the letter above them, of all rows of the drawing at most 52.
+
+    A letter is that of its row; or, where the drawing says so, the symbol as which a match takes it.
+    """
+    taken = {
+        (lane.label, pane.number, place): symbol
+        for lane in drawing.picture.lanes
+        for pane in lane.panes
+        for place, symbol in zip(pane.places, pane.taken, strict=bool(pane.taken))
+    }
+    has_symbols = "; letters in panes are symbols\n" in str(drawing)
     places = dict(chain.from_iterable(lane.rows.items() for lane in drawing.picture.lanes))
     letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
     found: Pairs = Counter()
@@ -40,8 +50,10 @@ def pairs_of_text(drawing: Drawing) -> Pairs:
             stop = pane.end() - 1 + drawn.end()
             for at in range(pane.end() - 1, stop):
                 if line[at].isalpha():
-                    assert above[at] == line[at], f"{line[at]} stands under {above[at]}"
-                    found[key, int(pane[1]), places[letters.index(line[at])]] += 1
+                    place = letters.index(above[at])
+                    wanted = taken[key, int(pane[1]), place] if has_symbols else above[at]
+                    assert line[at] == wanted, f"{line[at]} stands under {above[at]}"
+                    found[key, int(pane[1]), places[place]] += 1
     return found
 
 

@@ -28,8 +28,9 @@ from ..columns.arrays import Ints, combined
 from ..columns.sort_keys import sort_keys
 from ..errors import ConfigError, did_you_mean, shown
 from ..in_memory import aggregate
-from ..language.patterns import MATCHED_AS
+from ..language.patterns import MATCHED_AS, STEPS
 from ..language.spec import WindowSpec
+from ..planning.matched_calls import gives_steps, steps_of
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK, OUTPUTS, POS
 from ..planning.row_order import OrderBy
@@ -160,7 +161,6 @@ def _picks(keys: pa.Table | None, only: Mapping[str, Any]) -> Ints:
 
 
 _SIDES = ("start", "end")
-_WAY = 40
 _ABOUT = frozenset({*OUTPUTS, MARK})
 
 
@@ -171,22 +171,22 @@ class OwnColumns:
     ``bits``: the sums of `selection.with_bits`.
     ``count``: the number of rows.
     ``way``: as what a match takes its rows; None: the window is no match.
-    ``is_default``: whether the caller asked for no aggregates, so that ``count`` says all that there is.
+    ``silent``: those of other columns of which nothing is told.
     """
 
     bits: list[str]
     count: str
     way: str | None
-    is_default: bool
+    silent: frozenset[str]
 
     @property
     def aggregates(self) -> dict[str, str]:
-        way = {} if self.way is None else {self.way: f"string_join({MATCHED_AS}, ' ')"}
+        way = {} if self.way is None else {self.way: f"collect({MATCHED_AS})"}
         return {**{name: f"sum({name[1:]})" for name in self.bits}, self.count: "count()", **way}
 
     @property
     def hidden(self) -> set[str]:
-        return {*self.bits, self.count, str(self.way), *(["count"] if self.is_default else [])}
+        return {*self.bits, self.count, str(self.way), *self.silent}
 
 
 def count_panes(result: pa.Table) -> int:
@@ -211,11 +211,13 @@ def drawn_panes(plan: Plan, own: OwnColumns, result: pa.Table, is_whole: bool, m
         ticks = [measure_of(value) if by_tick else None for value, by_tick in at]
     has_bounds = bool(plan.order.columns) and _bounds_type(plan) is not None
     panes = []
+    ways = [[]] * len(found) if own.way is None else found.column(own.way).to_pylist()
     for i, row in enumerate(found.select(["window", "closed_by", own.count, *own.bits]).to_pylist()):
         places = tuple(places_of([row[name] for name in own.bits]))
         start, end = (measure_of(found.column(f"window_{side}")[i]) if has_bounds else None for side in _SIDES)
         about = tuple((name, texts[i]) for name, texts in told if texts[i])
-        panes.append(Pane(row["window"], places, row[own.count] or 0, row["closed_by"], start, end, ticks[i], about))
+        count, taken = row[own.count] or 0, tuple(map(shown, ways[i][: len(places)]))
+        panes.append(Pane(row["window"], places, count, row["closed_by"], start, end, ticks[i], taken, about))
     return panes
 
 
@@ -236,8 +238,6 @@ def _told(plan: Plan, own: OwnColumns, found: pa.Table) -> list[tuple[str, list[
     if plan.kind.needs.overlaps and plan.kind.needs.ends is None and "_at" in found.column_names:
         at = zip(_short(found.column("_at")), _by_tick(found), strict=True)
         told.append(("", [f"@{text}" if by_tick else "" for text, by_tick in at]))
-    if own.way is not None:
-        told.append(("as", [cut(shown(text), _WAY) for text in found.column(own.way).to_pylist()]))
     if plan.options.event_time:
         told.append(("", _short(found.column("timing"))))
         told.append(("", [f"output {index}" for index in found.column("index").to_pylist()]))
@@ -425,8 +425,12 @@ def draw_with(
     bits, way = [f"_{stem}{i}" for i in range(max(columns, 1))], None
     if MATCHED_AS in plan.kind.needs.pane_columns:
         way = f"_{stem}w"
-    own = OwnColumns(bits, f"_{stem}n", way, given.get("aggregates") is None)
     calls: Calls | None = given.get("aggregates")
+    silent = ["count"] if calls is None else []
+    if calls is None and gives_steps(plan.spec, plan.options):
+        calls = {each.name: each.text for each in steps_of(plan.spec, plan.order.columns[0])}
+        silent = [name for name in calls if name != STEPS]  # the axis says when
+    own = OwnColumns(bits, f"_{stem}n", way, frozenset(silent))
     if isinstance(calls, Mapping):
         call = {**given, "aggregates": {**calls, **own.aggregates}}
     else:

@@ -25,6 +25,7 @@ class Pane:
     ``count``: how many rows it shows, drawn or not.
     ``start``, ``end``: its bounds on the axis, where the window has such bounds; else None.
     ``tick``: the instant of the clock that emitted it, on the axis; None: none did.
+    ``taken``: as what a match takes each of ``places``; empty where the window is no match.
     ``told``: what else is told of it, pairs of a name, which may be empty, and a text.
     """
 
@@ -35,6 +36,7 @@ class Pane:
     start: Measure | None
     end: Measure | None
     tick: Measure | None
+    taken: tuple[str, ...]
     told: tuple[tuple[str, str], ...]
 
     @property
@@ -44,6 +46,12 @@ class Pane:
     @property
     def more(self) -> int:
         return self.count - len(self.places)
+
+    @property
+    def way(self) -> tuple[tuple[str, str], ...]:
+        """As what it takes its rows, in words, as ``told`` has others; empty where the window is no match."""
+        text = " ".join([*self.taken, *(["…"] if self.more else [])])
+        return (("as", cut(text, _WAY)),) if self.taken else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +105,18 @@ class Picture:
     lanes: tuple[Lane, ...]
     notes: tuple[str, ...]
 
+    @property
+    def has_letters(self) -> bool:
+        """Whether windows are matches, and single letters all symbols as which they take rows."""
+        shown = {symbol for lane in self.lanes for pane in lane.panes for symbol in pane.taken}
+        return bool(shown) and all(len(symbol) == 1 and symbol.isascii() and symbol.isalpha() for symbol in shown)
+
 
 # Values as short texts, and as numbers of an axis.
 
 
 _LONGEST = 28
+_WAY = 40
 _DATE = len("2026-11-01")
 _WHOLE_MINUTE = re.compile(r"\d\d:\d\d:00$")
 

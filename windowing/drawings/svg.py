@@ -246,7 +246,7 @@ class _Sheet:
         held = add(group, "g")
         told = [f"pane {pane.number}", f"closed by {pane.closed_by}", count_of(pane.count, "row")]
         told += [f"{pane.more:,} of them not drawn"] if pane.more else []
-        told += [f"{name} = {text}" if name else text for name, text in pane.told]
+        told += [f"{name} = {text}" if name else text for name, text in (*pane.way, *pane.told)]
         explain(held, "; ".join(told))
         if pane.is_open or pane.more:
             edge = f"M{bar[1]:.1f} {top:.1f}H{bar[0]:.1f}V{top + _BAR:.1f}H{bar[1]:.1f}"
@@ -271,7 +271,7 @@ class _Sheet:
 
 def _captions(pane: Pane) -> tuple[str, str, str]:
     """What stands under a bar: in full, without values, and the number alone."""
-    values = [f"{name}={text}" for name, text in pane.told if name]
+    values = [f"{name}={text}" for name, text in (*pane.way, *pane.told) if name]
     short = f"{pane.number} {pane.closed_by}, {pane.count:,}"
     return (
         cut(", ".join([f"{pane.number} {pane.closed_by}", count_of(pane.count, "row"), *values]), 64),

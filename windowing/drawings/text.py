@@ -1,8 +1,9 @@
 """A picture as text: the time lines of the docs, at most 100 characters wide unless more or fewer are asked for.
 
 A letter is a row. A pane stands between ``[`` and ``]``, with a letter for each row that it shows and a dot for a row
-of its key that it passes over. ``>`` in place of ``]`` says that the end of the data emitted it, ``…`` in place of
-either that it shows more rows on that side. Rows that do not fit one line go on below.
+of its key that it passes over. Of matches whose symbols are all single letters that letter is the symbol. ``>`` in
+place of ``]`` says that the end of the data emitted it, ``…`` in place of either that it shows more rows on that side.
+Rows that do not fit one line go on below.
 """
 
 from __future__ import annotations
@@ -93,15 +94,16 @@ def picture_text(picture: Picture, width: int = WIDTH) -> str:
     closed = max((len(pane.closed_by) for pane in panes), default=0)
     counts = max((len(count_of(pane.count, "row")) for pane in panes), default=0)
     heads = [f"{pane.closed_by.ljust(closed)}  {count_of(pane.count, 'row').ljust(counts)}" for pane in panes]
-    told = {
-        id(pane): "  ".join([head, *(f"{name}={text}" if name else text for name, text in pane.told)]).rstrip()
-        for pane, head in zip(panes, heads, strict=True)
-    }
+    told = dict[int, str]()
+    for pane, head in zip(panes, heads, strict=True):
+        about = pane.told if picture.has_letters else (*pane.way, *pane.told)
+        told[id(pane)] = "  ".join([head, *(f"{name}={text}" if name else text for name, text in about)]).rstrip()
     labels = [_pane_label(pane) for lane in picture.lanes for pane in lane.panes]
     left = max(map(len, [*labels, *map(_lane_label, picture.lanes), _axis_label(picture), "window: "]))
     right = max(map(len, told.values()), default=0) + 2
     room = max(width - left - right - 5, _LEAST_ROOM)
-    lines = [f"{'window: '.ljust(left)}{picture.window}", " " * left + picture.about]
+    symbols = "; letters in panes are symbols" if picture.has_letters else ""
+    lines = [f"{'window: '.ljust(left)}{picture.window}", f"{' ' * left}{picture.about}{symbols}"]
     places, most = len(picture.axis.texts), room // _APART + 1
     for first in range(0, max(places, 1), most):  # rows that do not fit one line go on below
         stop = min(first + most, places)
@@ -199,7 +201,8 @@ class _Block:
             at = self.left if start is None else self.left + min(max(round(start), 0), self.end - self.left - 3)
             return {at: "[", at + 2: "]"}
         cells = {x: "." for place, x in rows.items() if seen[0] <= place <= seen[-1]}
-        cells |= {self.at[place]: _letter(place) for place in seen}
+        symbols = dict(zip(pane.places, pane.taken, strict=True)) if self.picture.has_letters else {}
+        cells |= {self.at[place]: symbols.get(place, _letter(place)) for place in seen}
         cells[self.at[seen[0]] - 1] = "[" if seen[0] == pane.places[0] else "…"
         goes_on = seen[-1] != pane.places[-1] or pane.more > 0
         cells[self.at[seen[-1]] + 1] = "…" if goes_on else ">" if pane.is_open else "]"

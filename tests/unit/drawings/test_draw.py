@@ -131,6 +131,54 @@ def test_a_drawing_prints_as_text_and_shows_as_an_image() -> None:
     assert drawing.svg().startswith("<svg ")
 
 
+VISITS = pa.table({"t": [0, 1, 2, 3, 4, 5, 6], "k": list("xabbxca")})
+SYMBOLS = "a = k = 'a', b = k = 'b', c = k = 'c'"
+
+
+def lines_of(window: str, **options: Any) -> list[str]:
+    return [line.rstrip() for line in str(wincli.draw(VISITS, window, order_by="t", **options)).splitlines()]
+
+
+def test_rows_of_a_match_are_drawn_as_their_symbols_where_these_are_letters() -> None:
+    drawing = wincli.draw(VISITS, f"match(a b+ -> c, {SYMBOLS}) within 9", order_by="t", aggregates="last(t)")
+    _, about, _, _, rows, pane = [re.sub("  +", "  ", line) for line in str(drawing).splitlines()]
+    assert about.endswith("7 rows, 1 pane; letters in panes are symbols")
+    assert rows == "rows:  a  b  c  d  e  f  g"
+    assert pane == "pane 0:  [a  b  b  .  c]  match  4 rows  last_t=5"
+    assert "as=a b b c" in drawing.svg()
+    part = wincli.draw(VISITS, f"match(a b+ -> c, {SYMBOLS}) within 9", order_by="t", limit=3)
+    assert [pane.taken for lane in part.picture.lanes for pane in lane.panes] == [("a", "b")]
+    assert "as=a b …" in part.svg()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shown"),
+    [("a .*? c", "as=a . . . c"), ("a yes+ x c", "as=a yes yes x c"), ('a "\u001b"+ x c', "as=a \\x1b \\x1b x c")],
+)
+def test_symbols_that_are_no_letters_stand_beside_their_match(pattern: str, shown: str) -> None:
+    conditions = "a = k = 'a', c = k = 'c'" + ", x = k = 'x'" * ("x" in pattern)
+    conditions += next((f", {name} = k = 'b'" for name in ("yes", '"\u001b"') if name in pattern), "")
+    *_, rows, pane = lines_of(f"match({pattern}, {conditions})")
+    assert "b  c  d  e  f" in re.sub(" +", "  ", rows)
+    assert "[b  c  d  e  f]" in re.sub(" +", "  ", pane)
+    assert pane.endswith(f"match  5 rows  {shown}")
+
+
+def test_a_symbol_that_is_no_letter_counts_where_it_is_drawn() -> None:
+    assert lines_of("match(a b | long, a = k = 'a', b = k = 'b', long = k = 'none')")[1].endswith("are symbols")
+
+
+def test_a_funnel_is_drawn_with_its_steps() -> None:
+    funnel = "funnel(see = k = 'a', cart = k = 'b', pay = k = 'c') within 9"
+    panes = [line for line in lines_of(funnel) if line.startswith("pane")]
+    assert [pane.partition("rows  ")[2] or pane.partition("row   ")[2] for pane in panes] == [
+        "as=see cart pay  steps=3",
+        "as=see  steps=1",
+    ]
+    assert lines_of(funnel, having="steps > 1 and pay = 5")[-1].endswith("steps=3")
+    assert lines_of(funnel, aggregates="last(t)")[-1].endswith("as=see  last_t=6")
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "duckdb", "reader"])
 def test_tables_of_other_libraries_are_drawn(library: str) -> None:
     import duckdb
