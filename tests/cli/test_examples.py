@@ -72,6 +72,35 @@ def test_daily_incremental_sessions_are_those_of_one_run(run: Run, tmp_path: Pat
     assert rows(tmp_path / "whole", *columns) == sorted([*chain(*nights.values()), *open_at_the_end])
 
 
+# Funnels night by night
+
+
+def test_funnels_of_days_are_those_of_one_run(run: Run, tmp_path: Path) -> None:
+    """Ann pays behind the half hour; bob's funnel goes on past midnight; cid is open when the days end."""
+    visits = {
+        "2026-11-01": [
+            (at(600), "ann", "product"), (at(610), "ann", "help"), (at(620), "ann", "cart"), (at(630), "ann", "paid"),
+            (at(1430), "bob", "product"), (at(1435), "bob", "cart"),
+        ],
+        "2026-11-02": [(at(1445), "bob", "paid"), (at(2875), "cid", "product")],
+        "2026-11-03": [(at(2885), "cid", "cart")],
+    }  # fmt: skip
+    for day, lines in visits.items():
+        log(tmp_path / "events" / f"dt={day}", "ts,user,page", lines)
+    assert run("-q", "checkout.yaml", "--start", "2026-11-01", "--end", "2026-11-04").code == 0
+    columns = ("user", "steps", "see", "cart", "pay", "closed_by")
+    days = {day: rows(tmp_path / "funnels" / f"dt={day}", *columns) for day in visits}
+    assert days == {
+        "2026-11-01": [("ann", 2, at(600), at(620), None, "within")],
+        "2026-11-02": [("bob", 3, at(1430), at(1435), at(1445), "match")],
+        "2026-11-03": [],
+    }
+    whole = run("-q", "checkout.yaml", "events/*", "whole", "--state", "state/whole", "--at-end", "flush")
+    assert whole.code == 0
+    open_at_the_end = [("cid", 2, at(2875), at(2885), None, "end")]
+    assert rows(tmp_path / "whole", *columns) == sorted([*chain(*days.values()), *open_at_the_end])
+
+
 # What the cases of the other jobs leave out: the forms in which they publish, and what they drop
 
 
