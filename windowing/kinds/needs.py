@@ -14,6 +14,7 @@ from ..clock.tick_grid import Grid
 from ..columns.arrays import is_measurable
 from ..errors import ClockError, ConfigError
 from ..expressions.syntax import Expression
+from ..expressions.types import type_text
 from ..language.operands import Operand, operand_column
 from ..language.spec import PartitionEviction, Policy
 
@@ -220,9 +221,10 @@ def check_measured(policy: Policy, name: str, dtype: pa.DataType, explain: Expla
 
 
 def check_condition(word: str, operand: Operand, dtype: pa.DataType) -> None:
-    """Raise `ConfigError` where an operand of the policy called ``word`` is no condition."""
+    """Raise `ConfigError` or `SpecError` where an operand of the policy called ``word`` is no condition."""
     if pa.types.is_boolean(dtype):
         return
     if isinstance(operand, str):
         raise ConfigError(f"{word}({operand}) needs a boolean column, and {operand!r} is {dtype}", "use another column")
-    raise ConfigError(f"{word} needs a condition, and {operand} is {dtype}", "compare it with something")
+    what = f"{word} needs a condition, and {operand} is {type_text(dtype)}"
+    raise operand.error(what, operand.root.span, "compare it with something")

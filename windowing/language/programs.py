@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from ..errors import SpecError
 from ..expressions.nodes import Node, transform, walk
 from ..expressions.syntax import Expression, expression_of
-from ..expressions.tokens import Token
+from ..expressions.tokens import Token, quoted
 from .aggregate_names import AGGREGATES
 from .operands import Operand, operand_of, read_operand, read_placed
 from .tokens import Cursor
@@ -240,17 +240,22 @@ def is_of_symbol(node: Node, symbols: Collection[str]) -> bool:
 
 
 def refuse_symbols(expression: Expression, symbols: Collection[str], do: str | None = None) -> None:
-    """Raise `SpecError` where a condition names a symbol outside of an aggregate; ``do``: the advice, None: its own."""
+    """Raise `SpecError` where a condition names a symbol outside of an aggregate.
+
+    ``do``: the advice, in which ``{}`` stands for the symbol as a text; None: its own.
+    """
     nodes = [expression.root]
     while nodes:
         node = nodes.pop()
         if is_of_symbol(node, symbols):
             text = expression.source[node.span.start : node.span.stop]
             what = f"{text} does not say of which of the rows matched as {node.operands[0].value[0]}"
-            raise expression.error(what, node.span, do or f"write for example last({text})")
+            advice = do and do.format(quoted(node.operands[0].value[0], "'"))
+            raise expression.error(what, node.span, advice or f"write for example last({text})")
         if node.kind == "column" and node.value[0] in symbols:
             other = f"write count({node.value[0]}), or give the symbol another name than the column"
-            raise expression.error(f"{node.value[0]!r} is a symbol of the pattern", node.span, do or other)
+            advice = do and do.format(quoted(node.value[0], "'"))
+            raise expression.error(f"{node.value[0]!r} is a symbol of the pattern", node.span, advice or other)
         nodes += () if _asks_itself(node) else reversed(node.operands)
 
 

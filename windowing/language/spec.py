@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
+from ..errors import Span, SpecError
 from ..expressions.syntax import Expression
 from ..expressions.tokens import quoted
 from .calls import Distance, Policy
@@ -289,6 +290,12 @@ class AggregateCall:
     @property
     def text(self) -> str:
         return f"locf({self.unfilled})" if self.fills else self.unfilled
+
+    def error(self, what: str, number: int, do: str | None = None) -> SpecError:
+        """Return (not raise) an error about the argument with this number."""
+        texts = [*map(_argument_text, self.arguments)]
+        start = len(self.function) + 1 + sum(len(text) + 2 for text in texts[:number])
+        return SpecError(what, self.unfilled, Span(start, start + len(texts[number])), do)
 
     def __str__(self) -> str:
         return f"{column_text(self.name)}={self.text}"

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
-from ..errors import ConfigError, did_you_mean
-from ..expressions.nodes import Node, moved, walk
+from ..errors import Span, SpecError, did_you_mean
+from ..expressions.nodes import Node, moved, name_text, walk
 from ..expressions.syntax import Expression, expression_of, parse_expression
 from ..expressions.tokens import quoted
 from ..language.options import Options
@@ -16,7 +16,7 @@ from ..language.programs import of_symbol, refuse_symbols
 from ..language.spec import AggregateCall, AggregateExpression, Argument, Column, WindowSpec
 from ..language.tokens import column_text
 
-_FILTER = f"a filter sees one row at a time: name its column alone, and say {MATCHED_AS} = 'a' for its symbol"
+_FILTER = f"a filter sees one row at a time: name its column alone, and say {MATCHED_AS} = {{}} for its symbol"
 
 
 def matched_calls(
@@ -24,8 +24,8 @@ def matched_calls(
 ) -> tuple[AggregateCall | AggregateExpression, ...]:
     """Return aggregates in which ``AGG(s.x)`` and ``count(s)`` are filters by `MATCHED_AS`, under their names.
 
-    Those of other windows than row patterns stay. Raises `ConfigError` or `SpecError` for a symbol where no rows
-    matched as it can be meant.
+    Those of other windows than row patterns stay. Raises `SpecError` for a symbol where no rows matched as it can be
+    meant.
     """
     if not isinstance(spec, RowPattern):
         return tuple(calls)
@@ -45,12 +45,13 @@ def _matched(call: AggregateCall, symbols: Sequence[str]) -> AggregateCall:
         (only,) = call.arguments
         if isinstance(only, Column) and only.name in symbols:
             return replace(call, arguments=(), where=_where(call, only.name))
-    found = [_split(each, call, symbols) for each in call.arguments]
-    named = {symbol for (symbol, _), each in zip(found, call.arguments, strict=True) if _has_columns(each)}
-    if len(named) > 1:
-        what = f"{call.text}: an aggregate reads rows of one symbol, or of all"
-        raise ConfigError(what, "take all its columns from rows of one symbol")
-    symbol = next(iter(named), None)
+    found = [_split(number, call, symbols) for number in range(len(call.arguments))]
+    named = [(symbol, number) for number, (symbol, _) in enumerate(found) if _has_columns(call.arguments[number])]
+    symbol = named[0][0] if named else None
+    for other, number in named:
+        if other != symbol:
+            what = "an aggregate reads rows of one symbol, or of all"
+            raise call.error(what, number, "take all its columns from rows of one symbol")
     if symbol is None:
         return call
     return replace(call, arguments=tuple(each for _, each in found), where=_where(call, symbol))
@@ -60,14 +61,19 @@ def _has_columns(argument: Argument) -> bool:
     return isinstance(argument, Column) or (isinstance(argument, Expression) and bool(argument.columns))
 
 
-def _split(argument: Argument, call: AggregateCall, symbols: Sequence[str]) -> tuple[str | None, Argument]:
+def _split(number: int, call: AggregateCall, symbols: Sequence[str]) -> tuple[str | None, Argument]:
+    argument = call.arguments[number]
     if isinstance(argument, Expression):
         return of_symbol(argument, symbols)
     if not isinstance(argument, Column):
         return None, argument
     if argument.name in symbols:
         name = column_text(argument.name)
-        raise ConfigError(f"{call.text}: {name} is a symbol, and no column", f"write {call.function}({name}.COLUMN)")
+        what, do = (
+            f"{call.arguments[number].name!r} is a symbol, and no column",
+            f"write {call.function}({name}.COLUMN)",
+        )
+        raise call.error(what, number, do)
     symbol, _, column = argument.name.partition(".")
     return (symbol, Column(column)) if column and symbol in symbols else (None, argument)
 
@@ -110,7 +116,7 @@ def shown_calls(
 def check_symbols(
     spec: WindowSpec, calls: Sequence[AggregateCall | AggregateExpression], known: Collection[str]
 ) -> None:
-    """Raise `ConfigError` or `SpecError` for a symbol with the name of a column, and for one that is not in a pattern.
+    """Raise `SpecError` for a symbol with the name of a column, and for one that is not in a pattern.
 
     ``calls``: as `matched_calls` returns them. ``known``: the columns of the input, and those of ``--let``.
     """
@@ -118,27 +124,46 @@ def check_symbols(
         return
     for name in spec.symbols:
         if name in known:
-            raise ConfigError(f"{name!r} is a column, and a symbol of {spec}", "give the symbol another name")
+            raise _of_symbol(spec, name, f"{name!r} is a column, and a symbol of the pattern")
     for _, condition in spec.conditions:
         _check_fields(condition, spec.symbols, known)
+        for node in walk(condition.root):
+            if node.kind == "call" and node.value[0] == "count" and node.operands:
+                _check_counted(condition, node.operands[0], spec.symbols, known)
     for item in calls:
         for call in item.calls:
-            for each in (*call.arguments, call.where):
+            for number, each in enumerate((*call.arguments, call.where)):
                 if isinstance(each, Expression):
                     _check_fields(each, spec.symbols, known)
                 elif isinstance(each, Column):
-                    _check_column(each.name, call, spec.symbols, known)
+                    _check_column(number, each.name, call, spec.symbols, known)
 
 
-def _check_column(name: str, call: AggregateCall, symbols: Sequence[str], known: Collection[str]) -> None:
+def _of_symbol(spec: RowPattern, name: str, what: str) -> SpecError:
+    """Return (not raise) an error about the name of a symbol, where the spec says its condition."""
+    text, condition = str(spec), dict(spec.conditions)[name]
+    start = text.index(f"{name_text(name)} = {condition}")
+    return SpecError(what, text, Span(start, start + len(name_text(name))), "give the symbol another name")
+
+
+def _check_counted(condition: Expression, node: Node, symbols: Sequence[str], known: Collection[str]) -> None:
+    if node.kind == "column" and node.value[0] not in (*symbols, *known):
+        what, do = (
+            f"there is no symbol and no column {node.value[0]!r}",
+            did_you_mean(node.value[0], [*symbols, *known]),
+        )
+        raise condition.error(what, node.span, do)
+
+
+def _check_column(number: int, name: str, call: AggregateCall, symbols: Sequence[str], known: Collection[str]) -> None:
     of, _, field = name.partition(".")
     if name in known or of in known or name == MATCHED_AS:
         return
     if field:
-        raise ConfigError(f"{call.text}: the pattern has no symbol {of!r}", did_you_mean(of, symbols))
+        raise call.error(f"the pattern has no symbol {of!r}", number, did_you_mean(of, symbols))
     if call.function == "count":
-        what = f"{call.text}: there is no symbol and no column {name!r}"
-        raise ConfigError(what, did_you_mean(name, [*symbols, *known]))
+        what = f"there is no symbol and no column {name!r}"
+        raise call.error(what, number, did_you_mean(name, [*symbols, *known]))
 
 
 def _check_fields(expression: Expression, symbols: Sequence[str], known: Collection[str]) -> None:

@@ -303,7 +303,8 @@ def sought_window(plan: Plan, schema: pa.Schema, only: Mapping[str, str], window
         return Sought(key, window)
     kind = schema.field("window_start").type
     if not plan.order.columns and plan.options.event_time is None:
-        raise ConfigError("--at: rows of this result are in arrival order", "say --window NUMBER")
+        what = "--at is a value of the order column, and this result has none: its rows are in arrival order"
+        raise ConfigError(what, "say --window NUMBER, or run the job with --order-by")
     return Sought(key, None, value_of(at, kind, "--at"))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wincli.windowing.errors import ConfigError, WincliError
+from wincli.windowing.errors import SpecError, WincliError
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.language.patterns import RowPattern
@@ -62,11 +62,11 @@ def test_other_windows_have_no_symbols() -> None:
 @pytest.mark.parametrize(
     ("text", "printed"),
     [
-        ("sum(a)", "sum(a): a is a symbol, and no column; write sum(a.COLUMN)"),
+        ("sum(a)", "'a' is a symbol, and no column; write sum(a.COLUMN)\n  sum(a)\n      ^"),
         (
             "arg_max(a.x, y)",
-            "arg_max(a.x, y): an aggregate reads rows of one symbol, or of all; take all its columns from rows of one "
-            "symbol",
+            "an aggregate reads rows of one symbol, or of all; take all its columns from rows of one symbol\n"
+            "  arg_max(a.x, y)\n               ^",
         ),
         (
             "sum(a.x + y)",
@@ -78,8 +78,19 @@ def test_other_windows_have_no_symbols() -> None:
             "a.x does not say of which of the rows matched as a; a filter sees one row at a time: name its column "
             "alone, and say matched_as = 'a' for its symbol\n  sum(x) where a.x > 1\n               ^^^",
         ),
-        ("last(aa.x)", "last(aa.x): the pattern has no symbol 'aa'; did you mean 'a'?"),
-        ("count(aa)", "count(aa): there is no symbol and no column 'aa'; did you mean 'a'?"),
+        (
+            'sum(x) where "my b".x > 1',
+            '"my b".x does not say of which of the rows matched as my b; a filter sees one row at a time: name its '
+            "column alone, and say matched_as = 'my b' for its symbol\n"
+            '  sum(x) where "my b".x > 1\n               ^^^^^^^^',
+        ),
+        ("last(aa.x)", "the pattern has no symbol 'aa'; did you mean 'a'?\n  last(aa.x)\n       ^^^^"),
+        ("m=locf(last(aa.x))", "the pattern has no symbol 'aa'; did you mean 'a'?\n  last(aa.x)\n       ^^^^"),
+        (
+            "arg_max(x, aa.y)",
+            "the pattern has no symbol 'aa'; did you mean 'a'?\n  arg_max(x, aa.y)\n             ^^^^",
+        ),
+        ("count(aa)", "there is no symbol and no column 'aa'; did you mean 'a'?\n  count(aa)\n        ^^"),
         (
             "sum(aa.x + 1)",
             "the pattern has no symbol 'aa', and the input no such column; did you mean 'a'?\n"
@@ -94,8 +105,12 @@ def test_mistakes_say_what_to_write(text: str, printed: str) -> None:
 
 
 def test_a_symbol_has_no_name_of_a_column_and_conditions_name_columns() -> None:
-    with pytest.raises(ConfigError, match="'a' is a column, and a symbol of match"):
-        check_symbols(SPEC, [], ("a", *KNOWN))
+    with pytest.raises(SpecError, match="'a' is a column, and a symbol of the pattern") as clash:
+        check_symbols(parse_window("funnel(b = x > 1, a = y = 1) within 5"), [], ("a", *KNOWN))
+    assert str(clash.value).endswith("\n  funnel(b = x > 1, a = y = 1) within 5\n                    ^")
+    with pytest.raises(SpecError, match="there is no symbol and no column 'bb'; did you mean 'b'") as missing:
+        check_symbols(parse_window("match(b, b = x > 1 and count(bb) > 1)"), [], KNOWN)
+    assert str(missing.value).endswith("\n  x > 1 and count(bb) > 1\n                  ^^")
     with pytest.raises(WincliError, match="the pattern has no symbol 'bb', and the input no such column") as raised:
         check_symbols(parse_window("match(b, b = x > 1 and count(bb.x) > 1)"), [], KNOWN)
     assert str(raised.value).endswith("did you mean 'b'?\n  x > 1 and count(bb.x) > 1\n                  ^^")

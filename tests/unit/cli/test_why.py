@@ -115,6 +115,13 @@ def test_a_time_finds_its_window_and_json_has_the_numbers(folder: Path) -> None:
     assert (closed["rule"], closed["row"], closed["numbers"]) == ("gap", 5, {"distance": "239.75", "limit": "120"})
 
 
+def test_a_time_needs_an_order_column(folder: Path) -> None:
+    run(folder, "--window", "match(a, a = amount > 3)", "--key", "user", "--order-by", "arrival", "log.csv", "out")
+    said = why(folder, "out", "--only", "user=ann", "--at", "2026-11-01T10:01:00", code=2)
+    assert "--at is a value of the order column, and this result has none: its rows are in arrival order" in said
+    assert "say --window NUMBER, or run the job with --order-by" in said
+
+
 def test_for_a_key_without_the_window_it_says_where_the_rows_went(folder: Path) -> None:
     run(folder, "--window", "gap(ts, 2m)", "--key", "user", "--where", "amount > 3", "log.csv", "out")
     pq.write_table(pa.table({"ts": [1, 2, 3], "x": [float("nan"), 0.5, float("nan")]}), folder / "floats.parquet")

@@ -182,6 +182,8 @@ class Compiler:
         return self._operation(term)
 
     def _column(self, operand: Operand, node: Node) -> Typed:
+        if node.kind == "constant" and node.value == ("null",):
+            return Typed(-1, "nothing", node, "NULL")
         name = operand_column(operand)
         found = typed_column(self.types(name), node)
         if found is None:
