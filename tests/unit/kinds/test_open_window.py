@@ -5,9 +5,13 @@ That they are what the reference says of random rows is in ``test_conditions``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
+from operator import eq, ge, itemgetter, lt, ne
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -16,7 +20,9 @@ from hypothesis import strategies as st
 import wincli
 from support.condition_cases import condition_logs
 from support.strategies import MEASURES, examples
+from wincli.windowing.aggregates.exact_sums import LIMBS
 from wincli.windowing.errors import SpecError
+from wincli.windowing.kinds.rules.reach import mean_of_ints
 
 D = Decimal
 FORMS = [
@@ -91,6 +97,7 @@ TYPES = {
     "y": [1.5, 2.5, float("nan"), None, float("inf"), -1.0],
     "g": pa.array(["a", "a", "b", "b", "a", "a"]).dictionary_encode(),
     "lists": [[1]] * 6,
+    "wide": pa.array([D(1)] * 6, pa.decimal256(40, 2)),
 }
 
 
@@ -109,6 +116,13 @@ TYPES = {
         ("split(abs(dec - first(dec)) > 1.25)", "ab cd e f"),
         ("split(sum(dec) + dec > 5)", "ab cde f"),
         ("split(big <> first(big))", "a bc de f"),
+        ("split(max(big) > 3)", "ab c def"),
+        ("split(9223372036854775813 <= max(big))", "ab c def"),
+        ("split(max(big) > 9223372036854775813)", "abcdef"),
+        ("split(max(big) > 9223372036854775812.5)", "ab c def"),
+        ("split(max(big) > 99999999999999999999)", "abcdef"),
+        ("split(min(big) > -1)", "a b c d ef"),
+        ("split(first(big) = 1.5)", "abcdef"),
         ("split(narrow - first(narrow) > 0.1)", "ab cd ef"),
         ("split(b <> first(b))", "a bc de f"),
         ("punct(sum(b) >= 2)", "abcd ef"),
@@ -152,9 +166,12 @@ def test_types(window: str, wanted: str) -> None:
         ("split(x - first(x) > 60s)", "BIGINT and INTERVAL cannot be compared; read the numbers as times"),
         ("split(first(ts) + first(day) > ts)", "TIMESTAMP and DATE cannot be added"),
         ("split(first(dec) * 2 > dec)", r"DECIMAL\(10, 2\) cannot be multiplied around an aggregate of the window"),
-        ("split(sum(big) > 3)", "sum needs a number, and this is UBIGINT; cast it"),
-        ("split(sum(s) > 3)", "sum needs a number, and this is VARCHAR"),
-        ("punct(mean(dur) > 2s)", "mean needs integers or floats here, and this is INTERVAL"),
+        ("split(max(big) > x)", r"UBIGINT and BIGINT cannot be compared; write CAST\(COLUMN AS BIGINT\): rows that"),
+        ("split(max(big) > 1d)", r"UBIGINT and INTERVAL cannot be compared"),
+        ("split(first(big) + 1 > 3)", r"UBIGINT and INTEGER cannot be added; write CAST\(COLUMN AS BIGINT\)"),
+        ("split(sum(s) > 3)", "sum needs a number, and s is VARCHAR; take another column, or cast it"),
+        ("split(sum(wide) > 3)", r"up to 38 digits, and wide is DECIMAL\(40, 2\); write sum\(CAST\(wide AS DOUBLE\)\)"),
+        ("punct(mean(dur) > 2s)", "mean needs a number, and dur is INTERVAL"),
         ("split(lists <> first(lists))", r"lists is list<item: int64>, whose values cannot be compared"),
         ("split(count() + count(x))", r"a condition is wanted, and count\(\) \+ count\(x\) is BIGINT"),
         ("split(sum(x) and x > 1)", "AND needs a condition, and this is BIGINT"),
@@ -165,6 +182,60 @@ def test_types(window: str, wanted: str) -> None:
 def test_types_that_do_not_go_together(window: str, what: str) -> None:
     with pytest.raises(SpecError, match=what):
         wincli.aggregate(pa.table(TYPES), window, order_by="t")
+
+
+MEANS = ["min", "max", "first", "last", "sum", "mean", "range"]
+PYTHON: dict[str, Callable[[list[Any]], Any]] = {
+    "min": min, "max": max, "first": itemgetter(0), "last": itemgetter(-1), "sum": sum,
+    "mean": lambda rows: float(Fraction(sum(rows)) / len(rows)), "range": lambda rows: max(rows) - min(rows),
+}  # fmt: skip
+
+
+@examples(60)
+@given(
+    st.data(), st.sampled_from(MEANS), st.sampled_from(["uint64", "decimal"]), st.sampled_from(["<", ">=", "=", "<>"])
+)
+def test_unsigned_integers_and_decimals_are_exact_in_windows_and_matches(
+    data: st.DataObject, function: str, kind: str, sign: str
+) -> None:
+    """A window is cut, and a match goes on, by what a plain list of its values says."""
+    dtype: pa.DataType = pa.uint64()
+    if kind == "uint64":
+        most = 2**63 - 1 if function == "range" else 2**60 if function == "sum" else 2**64 - 1
+        numbers = st.integers(0, most) | st.sampled_from([0, 1, most, most - 1, most // 2, most // 2 + 1])
+    else:
+        places = data.draw(st.sampled_from([2, 9, 18]))
+        dtype = pa.decimal128(18, places)
+        numbers = st.integers(-(10**17), 10**17).map(lambda tick: D(tick).scaleb(-places)) | st.just(D(1))
+    values = data.draw(st.lists(numbers, min_size=1, max_size=7))
+    of = PYTHON[function]
+    amount = of(data.draw(st.lists(st.sampled_from(values), min_size=1, max_size=3)))
+    text = f"CAST('{amount!r}' AS DOUBLE)" if function == "mean" else str(amount)
+    compare = {"<": lt, ">=": ge, "=": eq, "<>": ne}[sign]
+    table = pa.table({"v": pa.array(values, dtype), "id": range(len(values))})
+    cut: list[list[int]] = []
+    matches: list[list[int]] = []
+    for row in range(len(values)):
+        if cut and not compare(of([values[each] for each in cut[-1]]), amount):
+            cut[-1].append(row)
+        else:
+            cut.append([row])
+        if matches and compare(of([values[each] for each in (*matches[-1], row)]), amount):
+            matches[-1].append(row)
+        else:
+            matches.append([row])
+    condition = f"{function}(v) {sign} {text}"
+    for window, wanted in ((f"split({condition})", cut), (f"match(a b*, a = true, b = {condition})", matches)):
+        assert [row["ids"] for row in rows_of(table, window, "arrival")] == wanted
+
+
+@examples(200)
+@given(st.integers(-(2**80), 2**80) | st.integers(-(2**54), 2**54), st.integers(1, 2**31 - 1), st.integers(0, 38))
+def test_means_of_ticks_are_the_nearest_floats(total: int, count: int, digits: int) -> None:
+    for exact in (total, round(Fraction(float(Fraction(total, count * 10**digits))) * count * 10**digits)):
+        parts, limbs = np.zeros(3), np.zeros(LIMBS, np.int64)
+        found = mean_of_ints(exact >> 32, exact & 0xFFFFFFFF, count, digits, parts, limbs)
+        assert found == float(Fraction(exact, count * 10**digits))
 
 
 def test_a_row_whose_integer_does_not_fit_is_rejected_and_the_window_goes_on() -> None:

@@ -37,6 +37,8 @@ class Readers(NamedTuple):
     ``floating``, ``narrow``: bool (A,), whether it is of floats, and of those of 32 bits.
     ``column``: int64 (A,), what it is of: a row of the machine's integers or floats.
     ``valid``: bool (A, n), which rows have a value.
+    ``lacks``: int64 (A,), what each integer lacks, in units of 2**32; ``digits``: int64 (A,), how many digits of it are
+        behind the point.
     ``register``: int64 (A,), where the machine wants its value.
     ``offset``: int64 (A + 1,), its words.
     ``limbs``: int64 (`LIMBS`,), and ``parts``: float64 (3,), of any value.
@@ -53,6 +55,8 @@ class Readers(NamedTuple):
     narrow: npt.NDArray[np.bool_]
     column: Ints
     valid: npt.NDArray[np.bool_]
+    lacks: Ints
+    digits: Ints
     register: Ints
     offset: Ints
     limbs: Ints
@@ -135,7 +139,7 @@ def see_row(readers: Readers, state: Ints, symbol: int, row: int) -> None:
             if function in (SUM, MEAN):
                 words[0] = 1 if function == SUM else words[0] + 1
                 low = words[2] + (tick & LIMB)
-                words[1] += (tick >> 32) + (low >> 32)
+                words[1] += (tick >> 32) + readers.lacks[a] + (low >> 32)
                 words[2] = low & LIMB
             elif function == NTH:
                 _place(words, readers.number[a], tick)
@@ -171,7 +175,9 @@ def _fetch(readers: Readers, a: int, words: Ints) -> bool:
     if readers.floating[a]:
         machine.float_at[at] = _value_of_floats(readers, a, words)
     elif function == MEAN:
-        machine.float_at[at] = mean_of_ints(words[1], words[2], words[0], readers.parts, readers.limbs)
+        machine.float_at[at] = mean_of_ints(
+            words[1], words[2], words[0], readers.digits[a], readers.parts, readers.limbs
+        )
     elif function == SUM:
         machine.int_at[at] = (words[1] << 32) | words[2]
         return bool(-(2**31) <= words[1] < 2**31)

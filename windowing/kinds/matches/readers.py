@@ -36,6 +36,7 @@ def readers_of(pattern: RowPattern, sequences: Sequences) -> Readers | None:
         int64s(ALL_ROWS if each.symbol is None else pattern.symbols.index(each.symbol) for each in matched),
         bools(each.is_float for each in matched), bools(each.source.is_narrow for each in matched),
         int64s(compiler.place_of(each) for each in matched), rows.valid(list(matched)),
+        int64s(each.lacks for each in matched), int64s(each.digits for each in matched),
         int64s(found.at for found in matched.values()), np.cumsum([0, *words], dtype=np.int64),
         np.zeros(LIMBS, np.int64), np.zeros(3),
     )  # fmt: skip

@@ -30,7 +30,7 @@ from .machine import OF_FLOATS
 
 Types: TypeAlias = Callable[[str], pa.DataType]
 """Returns the type of a column."""
-Kind: TypeAlias = Literal["number", "float", "time", "span", "truth", "rank", "nothing"]
+Kind: TypeAlias = Literal["number", "float", "time", "span", "truth", "rank", "unsigned", "nothing"]
 
 _BINARY: Final = {
     "+": machine.ADD, "-": machine.SUBTRACT, "*": machine.MULTIPLY, "/": machine.DIVIDE, "least": machine.LEAST,
@@ -47,6 +47,8 @@ _COMPARED: Final = {
 """The step of a comparison, whether its sides change places, and whether its result is negated."""
 _MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _ONE: Final = Fraction(1)
+_SHIFT: Final = 2**63
+"""Unsigned integers of 64 bits are in registers as so much less, which fits and keeps their order."""
 _NOWHERE: Final = Node("constant")
 
 
@@ -82,8 +84,9 @@ def typed_column(dtype: pa.DataType, node: Node) -> Typed | None:
         return Typed(-1, "truth", node, shown)
     if t.is_floating(dtype):
         return Typed(-1, "float", node, shown, is_narrow=not t.is_float64(dtype))
-    if (t.is_integer(dtype) and not t.is_uint64(dtype)) or t.is_decimal128(dtype):
-        return Typed(-1, "number", node, shown, Fraction(scale_of(dtype).per_second or 1))
+    if t.is_integer(dtype) or t.is_decimal128(dtype):
+        scale, is_unsigned = Fraction(scale_of(dtype).per_second or 1), t.is_uint64(dtype)
+        return Typed(-1, "unsigned" if is_unsigned else "number", node, shown, scale, family=shown * is_unsigned)
     if t.is_duration(dtype) or t.is_timestamp(dtype) or t.is_date(dtype) or t.is_time(dtype):
         family = "" if t.is_duration(dtype) else "time of day" if t.is_time(dtype) else "instant"
         return Typed(-1, "time" if family else "span", node, shown, scale_of(dtype).per_second or _ONE, family=family)
@@ -105,6 +108,16 @@ class Taken(NamedTuple):
     @property
     def is_float(self) -> bool:
         return self.source.kind == "float"
+
+    @property
+    def lacks(self) -> int:
+        """What values in registers lack, in units of 2**32."""
+        return _SHIFT >> 32 if self.source.kind == "unsigned" else 0
+
+    @property
+    def digits(self) -> int:
+        """The digits behind the point of a decimal, whose values are integers in registers; else 0."""
+        return len(str(self.source.scale.numerator)) - 1 if self.source.kind == "number" else 0
 
 
 class Before(NamedTuple):
@@ -221,22 +234,29 @@ class Compiler:
         if term.function == "count" or term.argument is None:
             return Typed(-1, "number", term.node, "BIGINT")
         found, function = self._column(term.argument, term.node), term.function
-        is_decimal = found.kind == "number" and found.scale != 1
         if found.kind == "nothing" or function in {"first", "last", "nth", "min", "max"}:
             return found
         if function == "range" and found.kind == "time":
             return replace(found, kind="span", family="", shown="INTERVAL")
         if found.kind in {"rank", "time"} or (function == "range" and found.kind == "truth"):
-            raise self._error(f"{function} needs a number, and this is {found.shown}", term.node, "cast it")
+            raise self._no_number(term, function, found)
         if function == "mean":
-            if is_decimal or found.kind == "span":
-                raise self._error(
-                    f"mean needs integers or floats here, and this is {found.shown}", term.node, "cast it"
-                )
+            if found.kind == "span" or found.scale < 1:
+                raise self._no_number(term, function, found)
             return Typed(-1, "float", term.node, "DOUBLE")
         if function == "sum" and found.kind == "float":
             return replace(found, is_narrow=False, shown="DOUBLE")
-        return replace(found, kind="number") if found.kind == "truth" else found
+        is_counted = found.kind in {"truth", "unsigned"}
+        return replace(found, kind="number", shown="BIGINT", family="") if is_counted else found
+
+    def _no_number(self, term: terms.Aggregate, function: str, found: Typed) -> SpecError:
+        """Return (not raise) the error of an aggregate of numbers that is of other values, or of too wide ones."""
+        text = operand_text(term.argument or "")
+        if found.shown.startswith("DECIMAL"):
+            what = f"{function} is computed here of decimals of up to 38 digits, and {text} is {found.shown}"
+            return self._error(what, term.node, f"write {function}(CAST({text} AS DOUBLE))")
+        do = "take another column, or cast it"
+        return self._error(f"{function} needs a number, and {text} is {found.shown}", term.node, do)
 
     def _taken(self, term: terms.Aggregate) -> Taken:
         """Return what an aggregate is of; its column is among those of the machine."""
@@ -371,7 +391,7 @@ class Compiler:
         if "nothing" in {left.kind, right.kind}:
             return left if left.kind == "nothing" else right
         kinds = (left.kind, right.kind)
-        if not {"truth", "rank"}.isdisjoint(kinds) or (sign in "+-" and not self._go_together(left, right)):
+        if not {"truth", "rank", "unsigned"}.isdisjoint(kinds) or (sign in "+-" and not self._go_together(left, right)):
             raise self._no_sign(sign, left, right, node)
         if left.literal is not None and right.literal is not None and (sign != "/" or right.literal):
             value = _folded(sign, left.literal, right.literal)
@@ -395,6 +415,9 @@ class Compiler:
 
     def _no_sign(self, sign: str, left: Typed, right: Typed, node: Node) -> SpecError:
         do = "read the numbers as times" if not self._go_together(left, right) else "convert one of them with CAST"
+        for each in (left, right):
+            if each.kind == "unsigned":
+                do = "write CAST(COLUMN AS BIGINT): rows that do not fit are rejected"
         return self._error(f"{left.shown} and {right.shown} cannot be {_WORDS.get(sign, 'compared')}", node, do)
 
     def _becomes_float(self, left: Typed, right: Typed) -> bool:
@@ -471,22 +494,23 @@ class Compiler:
         if kind == "float" or self._becomes_float(left, right):
             return self._of_floats(sign, left, right, node)
         family = left.family or right.family
-        if kind in {"truth", "rank"}:
+        if kind in {"truth", "rank", "unsigned"}:
             return replace(left, at=self._step(_BINARY[sign], left.at, right.at), node=node)
         return replace(self._of_ticks(sign, left, right, kind, node), family=family)
 
     def _comparison(self, sign: str, left: Typed, right: Typed, node: Node) -> Typed:
-        kind = self._meet(left, right, node)
+        is_unsigned = self._is_unsigned(left, right) or self._is_unsigned(right, left)
+        kind = "number" if is_unsigned else self._meet(left, right, node)
         if left.literal is not None and right.literal is None:
             left, right, sign = right, left, _MIRRORED.get(sign, sign)
         if kind == "float":
             narrow = _is_narrow(left, right)
             left, right = (each if each.kind == "nothing" else self._as_float(each, narrow) for each in (left, right))
         elif right.literal is not None and left.literal is None and left.kind != "nothing":
-            ticks = right.literal * left.scale
+            ticks = right.literal * left.scale - _SHIFT * is_unsigned
             if not _is_whole(ticks):
                 return self._between(sign, left, math.floor(ticks), node)
-            right = self._scaled(right, left.scale)
+            right = self._scaled(replace(right, literal=ticks), _ONE)
         elif kind in {"number", "span", "time"} and "nothing" not in {left.kind, right.kind}:
             scale = _common_scale(left, right)
             left, right = self._scaled(left, scale), self._scaled(right, scale)
@@ -495,6 +519,10 @@ class Compiler:
         one, other = (other, one) if swaps else (one, other)
         at = self._step(step + OF_FLOATS * (kind == "float"), one, other)
         return self._truth(self._step(machine.NOT, at) if negates else at, node)
+
+    def _is_unsigned(self, value: Typed, literal: Typed) -> bool:
+        """Whether an unsigned integer of 64 bits meets a number that was written."""
+        return value.kind == "unsigned" and literal.kind == "number" and literal.literal is not None
 
     def _between(self, sign: str, left: Typed, below: int, node: Node) -> Typed:
         """Compare with a number between two integers, of which the lower is ``below``, or beyond all of 64 bits."""

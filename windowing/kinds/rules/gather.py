@@ -160,6 +160,7 @@ class Gathered:
             int64s(offset),
             written(floats, np.float64, self.rows),
             written(valid, np.bool_, self.rows),
+            np.zeros(len(rule), np.int64),
         )
         return Reaches(
             kept,

@@ -144,7 +144,7 @@ def _aggregate_ints(earlier: Earlier, a: int, lo: int, hi: int) -> None:
     elif function == MEAN:
         earlier.machine.is_there[earlier.at[a]] = True
         parts, limbs = np.zeros(3), np.zeros(LIMBS, np.int64)
-        earlier.machine.float_at[earlier.at[a]] = mean_of_ints(high, low, seen, parts, limbs)
+        earlier.machine.float_at[earlier.at[a]] = mean_of_ints(high, low, seen, 0, parts, limbs)
     elif function == RANGE:
         earlier.too_far[a] = sum_is_far(most, least, True)
         _note(earlier, a, 0 if earlier.too_far[a] else most - least)

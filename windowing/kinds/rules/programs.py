@@ -90,8 +90,8 @@ class Programs:
         kept = Kept(
             int64s(FUNCTIONS[each.function] for each in taken),
             bools(each.is_float for each in taken), bools(each.source.is_narrow for each in taken),
-            int64s(compiler.place_of(each) for each in taken), made.ints, np.zeros(len(taken), np.int64), made.floats,
-            self.valid(taken),
+            int64s(compiler.place_of(each) for each in taken), made.ints, int64s(each.lacks for each in taken),
+            made.floats, self.valid(taken), int64s(each.digits for each in taken),
         )  # fmt: skip
         numbers = int64s([len(self.amounts)]), int64s(rule for rule, _ in asked), int64s([len(self.befores)])
         may_fail = bools([compiler.may_fail and bool(self.afters)])

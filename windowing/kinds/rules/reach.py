@@ -40,6 +40,7 @@ class Kept(NamedTuple):
     ``ticks``: int64 (., n), values; ``offset``: int64 (A,), what each lacks, in units of 2**32.
     ``floats``: float64 (., n), values, 0 at nulls.
     ``valid``: bool (A, n), which rows have a value.
+    ``digits``: int64 (A,), the digits of ticks that are behind the point: a mean is of values, not of ticks.
     """
 
     function: Ints
@@ -50,6 +51,7 @@ class Kept(NamedTuple):
     offset: Ints
     floats: npt.NDArray[np.float64]
     valid: npt.NDArray[np.bool_]
+    digits: Ints
 
 
 class Reaches(NamedTuple):
@@ -311,24 +313,53 @@ def mean_in_limbs(limbs: Ints, special: float, count: int) -> float:
 
 
 @kernel
-def mean_of_ints(high: int, low: int, count: int, parts: Floats, limbs: Ints) -> float:
-    """Return the float nearest to ``(high * 2**32 + low) / count``. ``parts``: (3,), and ``limbs``: of any value."""
-    total = np.float64(high) * 2.0**32 + np.float64(low)
-    if abs(total) < _EXACT:
-        return total / np.float64(count)
+def _shift_digits(limbs: Ints, digits: int) -> None:
+    """Divide a number that is not negative by ``10**digits``, up to 38.
+
+    Where that cuts off anything, the last bit is set. It stands 800 bits below the bits that decide how a mean is
+    rounded, and divisors are even, so a number that is cut off never looks like one that is not: ties stay ties.
+    """
+    while digits > 0:
+        divisor, rest = 1, 0
+        for _ in range(min(digits, 9)):
+            divisor *= 10
+        for k in range(LIMBS - 1, -1, -1):
+            part = (rest << 32) | limbs[k]
+            limbs[k] = part // divisor
+            rest = part - limbs[k] * divisor
+        limbs[0] |= 1 if rest else 0
+        digits -= 9
+
+
+@kernel
+def mean_of_ints(high: int, low: int, count: int, digits: int, parts: Floats, limbs: Ints) -> float:
+    """Return the float nearest to ``(high * 2**32 + low) / (count * 10**digits)``.
+
+    ``parts``: (3,), and ``limbs``: of any value.
+    """
+    total, divisor = np.float64(high) * 2.0**32 + np.float64(low), np.float64(count)
+    for _ in range(digits):
+        divisor *= 10.0
+    if abs(total) < _EXACT and divisor <= _EXACT:
+        return total / divisor
     parts[0] = np.float64(high >> 32) * 2.0**64
     parts[1] = np.float64(high & LIMB) * 2.0**32
     parts[2] = np.float64(low)
     for limb in range(len(limbs)):
         limbs[limb] = 0
-    return mean_in_limbs(limbs, add_to_limbs(parts, 0, 3, limbs), count)
+    add_to_limbs(parts, 0, 3, limbs)
+    if digits == 0:
+        return mean_in_limbs(limbs, 0.0, count)
+    sign = -1.0 if nearest_in_limbs(limbs, 0.0) < 0.0 else 1.0  # leaves the magnitude in the limbs
+    _shift_digits(limbs, digits)
+    return sign * mean_in_limbs(limbs, 0.0, count)
 
 
 @kernel
 def _mean(sums: Sums, kept: Kept, r: int, stop: int) -> float:
     words, state, count = sums.words, sums.floats, sums.words[r, _SEEN]
     if not kept.floating[r]:
-        return mean_of_ints(words[r, _HIGH], words[r, _LOW], count, sums.parts, sums.scratch)
+        return mean_of_ints(words[r, _HIGH], words[r, _LOW], count, kept.digits[r], sums.parts, sums.scratch)
     near, residual, is_proven = nearest_of(state[r, _TOTAL], state[r, _REST], state[r, _LOST])
     if is_proven:
         found, is_in_doubt = mean_of(near, residual, count)

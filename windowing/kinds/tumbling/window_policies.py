@@ -119,7 +119,7 @@ class _ByWindow(TumblingPolicy):
                 return None
         column = combined(sequences.rows.column(operand_column(a)))
         typed = typed_column(column.type, limit.node)
-        if typed is None or typed.kind in {"rank", "truth", "nothing"} or column.null_count:
+        if typed is None or typed.kind in {"rank", "unsigned", "truth", "nothing"} or column.null_count:
             return None
         values, scale = measures(column), scale_of(column.type).per_second
         if scale is None:
@@ -231,7 +231,7 @@ def _text(pane: KeyPane, value: pa.Scalar | None) -> str:
     return "-" if value is None else str(pane.texts(pa.repeat(value, 1))[0])
 
 
-def _aggregated(pane: KeyPane, rows: Ints, term: terms.Aggregate) -> pa.Scalar | None:
+def _aggregated(pane: KeyPane, rows: Ints, term: terms.Aggregate) -> pa.Scalar | None:  # noqa: PLR0911 - one of each
     """Return an aggregate of the rows of a window; None: it is null."""
     if term.argument is None:
         return pa.scalar(len(rows))
@@ -248,6 +248,8 @@ def _aggregated(pane: KeyPane, rows: Ints, term: terms.Aggregate) -> pa.Scalar |
         return column[0 if term.function == "first" else len(column) - 1]
     if term.function == "range":
         return pc.subtract(pc.max(column), pc.min(column))
+    if term.function == "mean" and pa.types.is_decimal(column.type):
+        return pa.scalar(float(Fraction(pc.sum(column).as_py()) / len(column)))
     return {"sum": pc.sum, "mean": pc.mean, "min": pc.min, "max": pc.max}[term.function](column)
 
 
