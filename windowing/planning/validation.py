@@ -173,7 +173,7 @@ def _check_matches(spec: WindowSpec, options: Options) -> None:
             )
     elif options.operator is not None and spec.is_overlapping:
         what = "--operator does not go with overlapping: a row would enter and leave more than once"
-        raise ConfigError(what, "leave one out")
+        raise ConfigError(what, "leave one out, or run it with change(window) over a result of --emit rows")
 
 
 def _check_distinct(distinct: Distinct | None, schema: pa.Schema, order: Order) -> None:
