@@ -70,7 +70,7 @@ def _split(number: int, call: AggregateCall, symbols: Sequence[str]) -> tuple[st
     if argument.name in symbols:
         name = column_text(argument.name)
         what, do = (
-            f"{call.arguments[number].name!r} is a symbol, and no column",
+            f"{argument.name!r} is a symbol, and no column",
             f"write {call.function}({name}.COLUMN)",
         )
         raise call.error(what, number, do)
