@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from itertools import pairwise
 
@@ -15,9 +16,11 @@ from references.matched_rows import Place, condition, reads_matches, value
 from references.matches import Condition, Holds, Taken, find_by
 from references.tumbling import Row
 from support.pattern_texts import read_window
-from support.random_patterns import PatternCase, pattern_cases, reading_patterns, value_rows
+from support.random_patterns import PatternCase, pattern_cases, patterns, reading_patterns, value_rows
 from support.strategies import examples
 from wincli.windowing.errors import DataError
+from wincli.windowing.expressions.syntax import parse_expression
+from wincli.windowing.kinds.matches import passes
 from wincli.windowing.kinds.matches.attempts import attempt
 from wincli.windowing.kinds.matches.automaton import automaton_of
 from wincli.windowing.kinds.matches.found import AT_END, BY_LIMIT, Matches, Rows
@@ -130,6 +133,36 @@ def test_a_start_without_a_match_comes_as_far_as_backtracking_leaves_it_undecide
     assert tried.is_open or not is_open(tried.row + 1)
 
 
+@given(patterns(), st.integers(0, 2**32), st.sampled_from([0, 3, 40, 150, 1000]), st.sampled_from([0.02, 0.2, 0.6]))
+@examples(60)
+def test_starts_that_wait_long_find_together_what_the_lane_of_columns_finds(
+    pattern: RowPattern, seed: int, limit: int, density: float
+) -> None:
+    rng, names = np.random.default_rng(seed), [name for name, _ in pattern.conditions]
+    sizes = rng.integers(100, 400, 2)
+    size = int(sizes.sum())
+    bits = sum(
+        (rng.random(size) < density).astype(np.uint64) << np.uint64(number) for number in range(len(names))
+    )  # fmt: skip
+    clock = np.concatenate([np.cumsum(rng.integers(0, 3, each)) for each in sizes])
+    rows = Rows(np.append(0, np.cumsum(sizes)), bits, clock if limit else clock[:0], limit, int(clock.max()))
+    # true for all rows, of ways with the same few values, and with others in each
+    texts = {name: rng.choice(["max(x) >= 0", "max(x) >= 0", "count() > 0"]) for name in names}
+    reading = replace(pattern, conditions=tuple((name, parse_expression(text)) for name, text in texts.items()))
+    values: list[Row] = [{"x": int(x)} for x in rng.integers(0, 4, size)]
+    wanted = told(passes.find_matches(automaton_of(pattern), rows, pattern.is_overlapping))
+    assert told(found_by_threads(reading, rows, values)) == wanted
+
+
+def test_ways_of_all_starts_that_read_the_same_values_are_gone_once() -> None:
+    pattern = read_window("match(a -> b, a = true, b = x > last(a.x) + 9)")
+    values: list[Row] = [{"x": row % 10} for row in range(20_000)]
+    found_by_threads(pattern, rows_of(10), values[:10])  # compiles
+    started = time.process_time()
+    assert found_by_threads(pattern, rows_of(20_000), values).undecided.tolist() == [0]
+    assert time.process_time() - started < 20, "it takes 1 s, and 80 s where each start goes alone"
+
+
 def rows_of(size: int) -> Rows:
     return Rows(np.array([0, size]), np.full(size, 2**64 - 1, np.uint64), np.empty(0, np.int64), 0, 0)
 
@@ -148,3 +181,11 @@ def test_too_many_open_ways_are_an_error_that_names_the_row() -> None:
     assert len(found_by_threads(pattern, rows_of(12), values[:12]).row) == 0
     with pytest.raises(DataError, match=r"more than 10,000 ways .* at row 13"):
         found_by_threads(pattern, rows_of(14), values)
+
+
+def test_different_ways_of_all_open_starts_count() -> None:
+    pattern = read_window("match((a | b)+ c, a = true, b = true, c = count(a) + count(b) < 0)")
+    values: list[Row] = [{"x": 0}] * 400
+    assert len(found_by_threads(pattern, rows_of(40), values[:40]).row) == 0
+    with pytest.raises(DataError, match=r"more than 10,000 ways .* at row \d+"):
+        found_by_threads(pattern, rows_of(400), values)
