@@ -146,9 +146,9 @@ def test_starts_that_wait_long_find_together_what_the_lane_of_columns_finds(
     rng, names = np.random.default_rng(seed), [name for name, _ in pattern.conditions]
     sizes = rng.integers(100, 400, 2)
     size = int(sizes.sum())
-    bits = sum(
-        (rng.random(size) < density).astype(np.uint64) << np.uint64(number) for number in range(len(names))
-    )  # fmt: skip
+    bits = np.zeros(size, np.uint64)
+    for number in range(len(names)):
+        bits |= (rng.random(size) < density).astype(np.uint64) << np.uint64(number)
     clock = np.concatenate([np.cumsum(rng.integers(0, 3, each)) for each in sizes])
     rows = Rows(np.append(0, np.cumsum(sizes)), bits, clock if limit else clock[:0], limit, int(clock.max()))
     # true for all rows, of ways with the same few values, and with others in each

@@ -465,7 +465,7 @@ def _find(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by 
                 break
             _judge(log, state)
             while first < min(begin + together, stop) and (to_the_end or undecided[key] == stop):
-                start, out = first - begin, np.int64(log.out[first - begin])
+                start, out = first - begin, int(log.out[first - begin])
                 if log.end[start] < out:
                     room = entries + row - first
                     row_of, symbol_of = _longer(row_of, room), _longer(symbol_of, room)
