@@ -1,0 +1,63 @@
+"""Pairs of rows of both sides of a join: what panes of joins hold, and how a pair becomes a row (semantics section 16).
+
+Both sides stand in one sequence. A row of it has the columns of its own side; those of the other are null. A pair is a
+row of the same schema in which both are filled: so aggregates, conditions and results read pairs as rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ..columns.arrays import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """The pairs of P panes, pane after pane, as S spans: each a left row and a range of right rows.
+
+    ``bounds``: int64 (P+1,), the spans of pane p are ``[bounds[p], bounds[p + 1])``.
+    ``left``: int64 (S,), the left row of each span; -1: the right rows of the span have no partner.
+    ``lo``, ``hi``: int64 (S,), ranges into ``right``; an empty one: the left row has no partner in this pane. A row that
+        comes out without its partner is in a pane; panes without any output are not there.
+    ``right``: int64 (R,), rows of the right side in their order.
+    ``tag``: int64 (S,), the number of the offset of each span (`At`); None: there are none.
+    """
+
+    bounds: Ints
+    left: Ints
+    lo: Ints
+    hi: Ints
+    right: Ints
+    tag: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class PairColumns:
+    """Which side of a pair each column of its row is taken of.
+
+    ``key``: the key columns, of the side that is there.
+    ``left``: the columns of the left row; null where there is none.
+    ``right``: the columns of the right row, each with the column of the one sequence that holds it.
+    """
+
+    key: tuple[str, ...]
+    left: tuple[str, ...]
+    right: tuple[tuple[str, str], ...]
+
+
+def pair_rows(rows: pa.RecordBatch, left: Ints, right: Ints, columns: PairColumns) -> pa.RecordBatch:
+    """Return a row for each pair. ``left``, ``right``: int64 (n,), rows; -1: none, of one of both at most."""
+
+    def taken(name: str, at: Ints) -> pa.Array:
+        return rows.column(name).take(pa.array(at, mask=at < 0))
+
+    found = {name: taken(name, np.where(left < 0, right, left)) for name in columns.key}
+    found |= {name: taken(name, left) for name in columns.left}
+    found |= {name: taken(stored, right) for name, stored in columns.right}
+    return pa.RecordBatch.from_pydict(found)
