@@ -58,6 +58,7 @@ _METAVARS: Mapping[Kind, str] = {
     "enrichments": "NAME=PATH on KEY..",
     "expectations": "EXPR",
     "expression": "EXPR",
+    "join": "NAME[=PATH] on KEY..",
     "lets": "NAME=EXPR",
     "names": "COL,..",
     "number": "N",

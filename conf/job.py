@@ -23,6 +23,7 @@ from ..windowing.language.enrichment import (
     parse_windows,
     with_path,
 )
+from ..windowing.language.joins import parse_join
 from ..windowing.language.options import WINDOW_OPTIONS, Options
 from ..windowing.language.parser import parse_aggregate, parse_window
 from ..windowing.language.spec import AggregateCall, AggregateExpression, WindowSpec
@@ -313,6 +314,9 @@ def without_units(job: Mapping[str, Any]) -> dict[str, Any]:
     return {**job, "stages": stages, "enrich": plain_amounts("enrich", job.get("enrich") or ())}
 
 
+_PARSED: Mapping[str, Callable[[str], object]] = {"distinct": parse_distinct, "join": parse_join}
+
+
 def plain_amounts(key: str, value: Any) -> Any:
     """Return the value of a key of a job or a stage with its times as numbers of seconds: ``gap(ts, 60)``.
 
@@ -323,8 +327,8 @@ def plain_amounts(key: str, value: Any) -> Any:
             return str(parse_window(value))
         if key in BESIDE:
             return [str(BESIDE[key](text)) for text in value]
-        if key == "distinct":
-            return None if value is None else str(parse_distinct(value))
+        if key in _PARSED:
+            return None if value is None else str(_PARSED[key](value))
         return decimal_text(window_value(_TIMES[key], value)) if key in _TIMES and value is not None else value
     except (SpecError, ConfigError):
         return value
@@ -336,7 +340,10 @@ def plain_amounts(key: str, value: Any) -> Any:
 def recorded(job: Job) -> dict[str, Any]:
     """Return a job as plain JSON values for manifests and records, with secrets masked."""
     values = job.model_dump(mode="json", by_alias=True)
-    stages = [{**stage, "output": _path(stage["output"])} for stage in values["stages"]]
+    stages = [
+        {**stage, "output": _path(stage["output"]), "join": as_recorded("join", stage["join"])}
+        for stage in values["stages"]
+    ]
     return {
         **values,
         "input": [redacted_path(path) for path in values["input"]],
@@ -359,6 +366,9 @@ def as_recorded(key: str, value: Any) -> Any:
     if key == "state":
         return _path(value)
     try:
+        if key == "join" and value is not None:
+            join = parse_join(value)
+            return str(replace(join, path=_path(join.path)))
         found = map(BESIDE[key], value or ()) if key in BESIDE else ()
         return [str(with_path(each, redacted_path(each.path))) for each in found] if key in BESIDE else value
     except (SpecError, ConfigError):
@@ -368,7 +378,8 @@ def as_recorded(key: str, value: Any) -> Any:
 def paths_of(job: Job) -> tuple[str, ...]:
     """Return all paths and URIs that a job names."""
     tables = (each.path for each in job.tables)
-    named = (*job.input, job.output, *(stage.output for stage in job.stages), job.state, *tables)
+    joins = (join.path for stage in job.stages if (join := stage.options.join) is not None)
+    named = (*job.input, job.output, *(stage.output for stage in job.stages), job.state, *tables, *joins)
     return tuple(path for path in named if path)
 
 

@@ -21,6 +21,7 @@ from ..windowing.expressions.syntax import parse_expression
 from ..windowing.expressions.tokens import TOKENS, scan
 from ..windowing.language.distinct import parse_distinct
 from ..windowing.language.enrichment import parse_enrichment, parse_windows
+from ..windowing.language.joins import parse_join
 from ..windowing.language.parser import (
     duration_seconds,
     origin_seconds,
@@ -256,6 +257,7 @@ _MODEL_TYPES: Mapping[Kind, Any] = {
         WithJsonSchema({"type": ["string", "array"], "items": _EXPECTATION}),
     ],
     "expression": _text(parse_expression),
+    "join": _text(parse_join),
     "lets": _parsed_texts(parse_let),
     "names": Annotated[tuple[str, ...], BeforeValidator(converted_by(names)), _json_type("string", "array")],
     "number": int,
@@ -293,6 +295,7 @@ _OF_WINDOW: Mapping[Kind, Callable[[Any], Any]] = {
     "distinct": lambda text: None if text is None else parse_distinct(text),
     "duration": duration_seconds,
     "expression": parse_expression,
+    "join": parse_join,
     "lets": lambda texts: tuple(map(parse_let, texts)),
     "origin": origin_seconds,
 }

@@ -20,6 +20,7 @@ from .errors import ConfigError, SpecError, short
 from .expressions.syntax import Expression, parse_expression
 from .language.distinct import parse_distinct
 from .language.enrichment import parse_windows
+from .language.joins import parse_join
 from .language.options import WINDOW_OPTIONS, AtEnd, Closed, Emit, Empty, Options
 from .language.parser import duration_seconds, origin_seconds, parse_aggregate, parse_let, parse_window
 from .language.spec import AggregateCall, AggregateExpression, WindowSpec, default_name
@@ -58,6 +59,8 @@ class DrawnArguments(TypedDict, total=False):
     let: Calls
     where: str | None
     distinct: str | None
+    join: str | None
+    match: str | None
     having: str | None
     partial: bool
     event_time: str | None
@@ -181,8 +184,12 @@ def _value(declared: Option, given: Any) -> Any:
     text = as_text(given, name)
     if kind == "word" and text not in declared.words:
         raise ConfigError(f"{name} cannot be {text!r}", f"say {' or '.join(declared.words)}")
-    read: Callable[[str], Any] | None = {"expression": parse_expression, "distinct": parse_distinct}.get(kind)
-    return text if read is None else read(text)
+    return _OF_TEXT[kind](text) if kind in _OF_TEXT else text
+
+
+_OF_TEXT: Final[Mapping[str, Callable[[str], Any]]] = {
+    "expression": parse_expression, "distinct": parse_distinct, "join": parse_join,
+}  # fmt: skip
 
 
 def _as_lets(given: Any, option: str) -> tuple[tuple[str, Expression], ...]:

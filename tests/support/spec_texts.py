@@ -7,6 +7,8 @@ from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.patterns import Concatenation, Repetition, Symbol
 from wincli.windowing.language.spec import (
     AnyOf,
+    Around,
+    At,
     Batched,
     Calendar,
     Changing,
@@ -19,6 +21,7 @@ from wincli.windowing.language.spec import (
     Punct,
     Reaches,
     RowPattern,
+    SideWindows,
     Sliding,
     Split,
     Time,
@@ -43,6 +46,16 @@ WINDOWS = [
     (
         "funnel(a = x > 1) within 0.5, partitioned",
         RowPattern(Symbol("a"), (("a", parse_expression("x > 1")),), Fraction(1, 2), False, True, True),
+    ),
+    ("AROUND(-1s, 1h)", Around(Fraction(-1), Fraction(3600))),
+    ("around(5, 0.5, Prevailing)", Around(Fraction(5), Fraction(1, 2), True)),
+    ("at(-1s, 0, 5s)", At((Fraction(-1), Fraction(0), Fraction(5)))),
+    ("At(0) within 1m", At((Fraction(0),), Fraction(60))),
+    ("sliding, count(0) JOIN delta(x, 5)", SideWindows(Sliding(Count(0)), Sliding(Delta("x", Fraction(5))))),
+    ("sliding, time(5), count(1) join time(2)", SideWindows(Sliding(Time(Fraction(5))), Sliding(Time(TWO)))),
+    (
+        "partition by a, join retain 1 join within 5 every 2 retain 3 with unique k",
+        SideWindows(Batched(retain=1, partition_by=("a", "join")), Batched(Fraction(5), TWO, 3, False, "k")),
     ),
     ("count(4)", Tumbling(Count(4))),
     ("count(x)", Tumbling(Changing("count", None, "x"))),

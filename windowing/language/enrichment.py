@@ -109,7 +109,7 @@ class Enrichment:
         return f"on {', '.join(map(str, self.keys))}{asof}{take}"
 
     def __str__(self) -> str:
-        return f"{self.name}={_path_text(self.path, _ENRICH_PATH)} {self.clauses}"
+        return f"{self.name}={path_text(self.path, _ENRICH_PATH)} {self.clauses}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class WindowsFrom:
         return f"{keys}from {column_text(self.start)} to {column_text(self.end)}{take}"
 
     def __str__(self) -> str:
-        return f"{self.name}={_path_text(self.path, _WINDOWS_PATH)} {self.clauses}"
+        return f"{self.name}={path_text(self.path, _WINDOWS_PATH)} {self.clauses}"
 
 
 BesideRows: TypeAlias = Enrichment | WindowsFrom
@@ -157,8 +157,15 @@ def at_unit(table: BesideRows, path: str) -> BesideRows:
     return replace(table, path=path, of_unit=True) if isinstance(table, WindowsFrom) else replace(table, path=path)
 
 
-def _path_text(path: str, bare: re.Pattern[str]) -> str:
+def path_text(path: str, bare: re.Pattern[str]) -> str:
+    """Return a path as a request has it: as it is where ``bare`` takes it, else in quotes."""
     return path if bare.fullmatch(path) else quoted(path, "'")
+
+
+def unquoted(path: str) -> str:
+    """Return the path that a request says, perhaps in quotes."""
+    is_quoted = path[0] in "'\"" and len(path) > 1 and path[-1] == path[0]
+    return path[1:-1].replace(path[0] * 2, path[0]) if is_quoted else path
 
 
 def parse_enrichment(text: str) -> Enrichment:
@@ -170,14 +177,14 @@ def parse_enrichment(text: str) -> Enrichment:
     cursor = Cursor(text, start)
     if not cursor.skip("on"):
         raise cursor.error("expected 'on' and keys behind the path", Span(start, start + 1), FORM)
-    keys = cursor.series(_pair)
+    keys = cursor.series(read_pair)
     asof = None
     if cursor.skip("asof"):
         direction = _direction(cursor)
-        order = _pair(cursor)
+        order = read_pair(cursor)
         within = cursor.duration(cursor.take(), "write it as within 5m", zero=True) if cursor.skip("within") else None
         asof = AsOf(order, within, cursor.skip("strict"), direction)
-    return Enrichment(name, path, keys, asof, _take(cursor, keys, FORM))
+    return Enrichment(name, path, keys, asof, read_take(cursor, keys, FORM))
 
 
 def parse_windows(text: str, has_path: bool = True) -> WindowsFrom:
@@ -192,17 +199,18 @@ def parse_windows(text: str, has_path: bool = True) -> WindowsFrom:
     else:
         cursor, path = Cursor(text), ""
         name = cursor.column(cursor.take(), WINDOWS_FORM.replace("=PATH", ""))
-    keys = cursor.series(_pair) if cursor.skip("on") else ()
+    keys = cursor.series(read_pair) if cursor.skip("on") else ()
     bounds = list[str]()
     for word in ("from", "to"):
         if not cursor.skip(word):
             found = cursor.peek()
             raise cursor.error(f"expected {word!r} and a column, found {found}", found.span, WINDOWS_FORM)
         bounds.append(cursor.column(cursor.take(), WINDOWS_FORM))
-    return WindowsFrom(name, path, keys, bounds[0], bounds[1], _take(cursor, keys, WINDOWS_FORM))
+    return WindowsFrom(name, path, keys, bounds[0], bounds[1], read_take(cursor, keys, WINDOWS_FORM))
 
 
-def _take(cursor: Cursor, keys: Sequence[Pair], form: str) -> tuple[Taken, ...] | None:
+def read_take(cursor: Cursor, keys: Sequence[Pair], form: str) -> tuple[Taken, ...] | None:
+    """Read ``take COL [as NAME],..`` where it is, and the end of a request; ``keys``: those of the right, each once."""
     take = cursor.series(_taken) if cursor.skip("take") else None
     if cursor.peek().kind != "end":
         raise cursor.error(f"expected the end, found {cursor.peek()}", cursor.peek().span, form)
@@ -223,10 +231,7 @@ def _head(text: str, form: re.Pattern[str], who: str, do: str) -> tuple[str, str
             at = found.end() if found.start(group) < 0 else found.start(group)
             at = min(at, len(text)) if group == "path" else len(text) - len(text.lstrip()) + len(found["name"] or "")
             raise SpecError(f"{who} begins with NAME=PATH; expected {what}", text, Span(at, at + 1), do)
-    path = found["path"]
-    if path[0] in "'\"":
-        path = path[1:-1].replace(path[0] * 2, path[0]) if len(path) > 1 and path[-1] == path[0] else path
-    return found["name"], path, found.end()
+    return found["name"], unquoted(found["path"]), found.end()
 
 
 def _direction(cursor: Cursor) -> str:
@@ -239,9 +244,10 @@ def _direction(cursor: Cursor) -> str:
     return word
 
 
-def _pair(cursor: Cursor) -> Pair:
-    left = cursor.column(cursor.take(), FORM)
-    return Pair(left, cursor.column(cursor.take(), FORM) if cursor.skip("=") else left)
+def read_pair(cursor: Cursor, form: str = FORM) -> Pair:
+    """Read ``COL[=COL2]``."""
+    left = cursor.column(cursor.take(), form)
+    return Pair(left, cursor.column(cursor.take(), form) if cursor.skip("=") else left)
 
 
 def _taken(cursor: Cursor) -> Taken:

@@ -13,6 +13,7 @@ from typing import Literal
 from ..expressions.syntax import Expression
 from ..support.option import option, options_of
 from .distinct import Distinct
+from .joins import Join
 
 AtEnd = Literal["flush", "drop", "hold"]
 Empty = Literal["skip", "mark", "row"]
@@ -75,6 +76,18 @@ class Options:
         "before it on the clock, and at most N rows.",
         complete="columns",
         decides_windows=True,
+    )
+    join: Join | None = option(
+        None,
+        "Another log for windows over both: around, at, SIDE join SIDE, or any over both sides.",
+        "Window",
+        "join",
+        key_help="Another log for windows over both, NAME=PATH, or the input itself, NAME; then on keys, by orders, "
+        "inner, left, right, full, semi, anti or union, strict, where (..) and take.",
+        decides_windows=True,
+    )
+    match: Expression | None = option(
+        None, "Only pairs of --join for which this is true.", "Window", "expression", decides_windows=True
     )
     having: Expression | None = option(
         None, "Write only result rows for which this is true.", "Window", "expression", below="agg"

@@ -1,6 +1,6 @@
 """The parser of the window language, by recursive descent: one function for each rule.
 
-    window     = tumbling | sliding | interval | batched | table | match
+    window     = tumbling | sliding | interval | batched | table | match | around | at | sides
     tumbling   = [ "tumbling" "," ] ( policy { "or" policy } | growing ) { "," option }
     growing    = policy "every" duration
     sliding    = "sliding" "," policy [ "," policy ] { "," option }
@@ -11,6 +11,9 @@
     unique     = "with" "unique" column
     table      = "table" "(" word ")" [ "," "partitioned" ]
     match      = as `windowing.language.pattern_parser` reads it
+    around     = "around" "(" duration "," duration [ "," "prevailing" ] ")"
+    at         = "at" "(" duration { "," duration } ")" [ "within" duration ]
+    sides      = "sliding" "," policy "join" policy | batched "join" batched
     policy     = a call of `windowing.language.parser.POLICIES`, such as count(n) or delta(column, amount)
     option     = "partitioned" | partitionAge(duration) | partitionCount(n) | tupleCount(n)
     setting    = "partitioned" | intervalDuration(duration) | creationPeriod(duration) | discardAge(duration)
@@ -26,7 +29,8 @@
     expression = all tokens up to the comma or parenthesis behind them, as `windowing.expressions` reads them
 
 Keywords and the names of built-in functions ignore case, and a column may have the name of a keyword. Each option and
-setting may occur once, in any order. Sections 2 to 6 of the semantics define the valid numbers.
+setting may occur once, in any order. Durations of ``around`` and offsets of ``at`` may be negative. Sections 2 to 6 of
+the semantics, and 16 for joins, define the valid numbers.
 
 The values of policies and the rule of aggregates are in modules of their own.
 """
@@ -48,6 +52,7 @@ from .aggregates import ALIASES, read_item
 from .calls import Call, Form, Policy, Rule, read_call
 from .clock_policies import CLOCK_POLICIES, Growing, read_growing
 from .conditions import CONDITION_POLICIES, MOST_POLICIES, OPENERS, AnyOf
+from .joins import read_around, read_at
 from .operands import read_placed
 from .pattern_parser import READERS
 from .row_policies import ROW_POLICIES, Changing
@@ -213,7 +218,10 @@ def _unique(cursor: Cursor) -> str | None:
     return cursor.column(cursor.take(), "write with unique COLUMN")
 
 
-_WINDOWS: Final = ("tumbling", "sliding", "timeInterval", "within", "retain", "partition by", "table", *READERS)
+_WINDOWS: Final = (
+    "tumbling", "sliding", "timeInterval", "within", "retain", "partition by", "table", "around", "at", *READERS
+)  # fmt: skip
+_SIDES: Final = "write sliding, EVICTION join EVICTION, or retain 1 join retain 1"
 _OPTIONS: Final = ("partitioned", "partitionAge", "partitionCount", "tupleCount")
 SETTINGS: Final = ("intervalDuration", "creationPeriod", "discardAge", "intervalOffset")
 """The settings of ``timeInterval`` that are calls."""
@@ -238,6 +246,8 @@ def parse_window(text: str) -> spec.WindowSpec:
     """
     cursor = Cursor(text)
     window = _window(cursor)
+    if cursor.keyword() == "join":
+        window = _sides(cursor, window)
     _end(cursor, isinstance(window, spec.Batched))
     return window
 
@@ -401,6 +411,44 @@ def _table(cursor: Cursor) -> spec.TableWindows:
     return spec.TableWindows(name.value, is_partitioned)
 
 
+def _sides(cursor: Cursor, left: spec.WindowSpec) -> spec.SideWindows:
+    """Read ``join SIDE`` behind a window, from which the text begins."""
+    before = Span(cursor.tokens[0].span.start, cursor.last.span.stop)
+    cursor.take()
+    if not isinstance(left, spec.Sliding | spec.Batched):
+        raise cursor.error("the sides of a join are sliding or batched windows", before, _SIDES)
+    _check_side(cursor, left, before)
+    start, word = cursor.peek(), cursor.keyword()
+    is_batched = word in ("within", "retain", "partition")
+    if word == "sliding":
+        raise cursor.error("sliding is said once, for both sides", start.span, "write sliding, count(1) join count(0)")
+    if is_batched != isinstance(left, spec.Batched):
+        raise cursor.error("both sides of a join are sliding, or both are batched", start.span, _SIDES)
+    right: spec.Sliding | spec.Batched = (
+        read_batched(cursor) if is_batched else spec.Sliding(read_policy(cursor, "sliding", SLIDING_POLICIES, least=0))
+    )
+    _check_side(cursor, right, Span(start.span.start, cursor.last.span.stop))
+    if cursor.at(","):
+        raise cursor.error("a side of a join takes an eviction alone", cursor.peek(1).span, "leave this out")
+    if cursor.keyword() == "join":
+        raise cursor.error("a join has two sides", cursor.peek().span, "more joins are more stages of a job file")
+    return spec.SideWindows(left, right)
+
+
+def _check_side(cursor: Cursor, side: spec.Sliding | spec.Batched, span: Span) -> None:
+    if isinstance(side, spec.Batched):
+        if side.retain_all:
+            raise cursor.error("a side of a join cannot retain all", span, "write retain n, or within")
+    elif side.eviction is not None:
+        raise cursor.error(f"{side.eviction} does not go with a join", span, "leave it out")
+    elif side.partitioned:
+        raise cursor.error(
+            "the sides of a join have the key of --join", span, "leave partitioned out, and say on COLUMN"
+        )
+    elif side.trigger != spec.Count(1):
+        raise cursor.error("the sides of a join come out with every row", span, "leave the trigger out")
+
+
 def _comma(cursor: Cursor, do: str) -> None:
     if not cursor.skip(","):
         raise cursor.error(f"expected ',', found {cursor.peek()}", cursor.peek().span, do)
@@ -429,5 +477,7 @@ _KINDS: Final[Mapping[str, Callable[[Cursor], spec.WindowSpec]]] = {
     "within": read_batched,
     "retain": read_batched,
     "table": _table,
+    "around": read_around,
+    "at": read_at,
     **READERS,
 }

@@ -6,17 +6,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from typing import Any, Final
 
+from .joins import Join
 from .operands import operand_text
 from .options import Options
 from .row_policies import Count, Delta
 from .spec import (
     AggregateCall,
     AggregateExpression,
+    Around,
+    At,
     Batched,
     Growing,
+    Joined,
     Lasting,
     PartitionEviction,
     RowPattern,
+    SideWindows,
     Sliding,
     SlidingPolicy,
     TableWindows,
@@ -157,6 +162,61 @@ def _pattern(spec: RowPattern, _: Options, __: Times) -> list[str]:
     return [*found, f"{comes}. The next may begin at {after}. Rows that no window takes are in no result."]
 
 
+def _around(spec: Around, _: Options, __: Times) -> list[str]:
+    begin, end = _beside(-spec.before), _beside(spec.after)
+    found = [f"Each left row is a window: it holds the right rows from {begin} until {end}, both inclusive."]
+    if spec.prevailing:
+        found.append("The newest right row before that is in it, too.")
+    return [*found, "It comes out when the clock has passed its end."]
+
+
+def _beside(seconds: Fraction) -> str:
+    """Return an instant beside that of a left row: ``5 s before it``."""
+    return f"{duration(abs(seconds))} {'before' if seconds < 0 else 'after'} it" if seconds else "its instant"
+
+
+def _at(spec: At, _: Options, __: Times) -> list[str]:
+    age = "" if spec.within is None else f", at most {duration(spec.within)} before that"
+    places = listed([_beside(each) for each in spec.offsets])
+    found = f"Each left row is a window: it holds the newest right row as of {places}{age}."
+    return [found, "It comes out when the clock has passed the last of these instants."]
+
+
+def _sides(spec: SideWindows, options: Options, times: Times) -> list[str]:
+    found = list[str]()
+    for name, side in (("left", spec.left), ("right", spec.right)):
+        clauses = [_held(side.evict, times)] if isinstance(side, Sliding) else _batched(side, options, times)[:-1]
+        found += [f"On the {name} side {each[0].lower()}{each[1:]}" for each in clauses]
+    return [*found, "A row meets the rows that the other side holds; the window is all pairs of rows of both sides."]
+
+
+_UNMATCHED: Final = {
+    "inner": "", "left": "A left row without a partner comes out once, with nulls.",
+    "right": "A right row without a partner comes out once, with nulls.",
+    "full": "A row of either side without a partner comes out once, with nulls.",
+    "semi": "Only left rows come out, each with a partner once.",
+    "anti": "Only left rows without a partner come out, each once.",
+    "union": "No rows are paired: those of both sides are one sequence, and _side says of which side a row is.",
+}  # fmt: skip
+
+
+def _read(join: Join, options: Options) -> Iterator[str]:
+    where = "" if join.where is None else f" for which {join.where} is true"
+    of = "the input itself" if join.path is None else join.name
+    yield f"The left rows are those of the input, the right rows those of {of}{where}."
+    first = "left" if join.strict else "right"
+    yield f"Rows of both sides are in one order; at the same instant the {first} row is first."
+    if options.match is not None:
+        yield f"Rows are a pair only if {options.match} is true."
+    if _UNMATCHED[join.how]:
+        yield _UNMATCHED[join.how]
+
+
+def _product(spec: WindowSpec, join: Join) -> Iterator[str]:
+    if join.how not in ("union", "semi", "anti") and not isinstance(spec, Around | At | SideWindows):
+        yield "The window is all pairs of its left and right rows."
+
+
 def _eviction(eviction: PartitionEviction | None, options: Options) -> list[str]:
     if eviction is None:
         return []
@@ -177,6 +237,9 @@ _KINDS: Final[Mapping[type[Any], Callable[[Any, Options, Times], list[str]]]] = 
     Batched: _batched,
     TableWindows: _table,
     RowPattern: _pattern,
+    Around: _around,
+    At: _at,
+    SideWindows: _sides,
 }
 """Kind of window to what says its clauses."""
 
@@ -192,10 +255,13 @@ def sentences_of(
     ``calls``: the aggregates; None for ``count()``. ``times``: the columns that are times: an amount of these is
     written as a duration.
     """
-    known, spec = Times(times), spec.window if isinstance(spec, Lasting) else spec
+    known, join = Times(times), options.join
+    spec = spec.window if isinstance(spec, Lasting | Joined) else spec
     return (
         *_rows(spec, key, options),
+        *(() if join is None else _read(join, options)),
         *_KINDS[type(spec)](spec, options, known),
+        *(() if join is None else _product(spec, join)),
         *_grid(spec, options),
         *_gives(spec, calls, options),
         _end(spec, options),
@@ -247,9 +313,11 @@ def _gives(spec: WindowSpec, calls: Calls | None, options: Options) -> Iterator[
     if options.operator is not None:
         yield f"The operator {options.operator} makes the rows of the result."
     elif options.emit == "rows":
-        yield "Each window gives its rows" + (f", by {listed(options.sort_by)}." if options.sort_by else ".")
+        what = "rows" if options.join is None or options.join.how in ("union", "semi", "anti") else "pairs"
+        yield f"Each window gives its {what}" + (f", by {listed(options.sort_by)}." if options.sort_by else ".")
     elif options.emit != "aggregates":
-        yield f"Each change gives the rows that {options.emit}."
+        what = "rows" if options.join is None else "pairs"
+        yield f"Each change gives the {what} that {options.emit}."
     else:
         texts = [(call.name, call.text if isinstance(call, AggregateCall) else call.expression) for call in calls or ()]
         if calls is None and isinstance(spec, RowPattern) and spec.is_funnel:
@@ -266,14 +334,15 @@ def _end(spec: WindowSpec, options: Options) -> str:
     if options.at_end != "flush":
         then = "wait in the state for the next run" if options.at_end == "hold" else "are dropped"
         return f"Windows that are open at the end of the data {then}."
-    if isinstance(spec, Tumbling | TableWindows | Lasting | RowPattern):
+    if isinstance(spec, Tumbling | TableWindows | Lasting | RowPattern | Around | At):
         with_rows = ", if they hold rows" if isinstance(spec, TableWindows) else ""
         return f"Windows that are open at the end of the data come out{with_rows}."
-    if isinstance(spec, Sliding):
-        return "At the end of the data it comes out once more, if rows came in since it last did."
-    if isinstance(spec, TimeInterval):
-        return "At the end of the data the watermark passes all windows."
-    if spec.every is not None:
-        return "At the end of the data rows that wait to enter do so."
-    then = "the clock goes on until it is empty" if spec.within is not None else "nothing more comes out"
+    then = "it comes out once more, if rows came in since it last did"
+    if isinstance(spec, SideWindows):
+        then = "the rows of both sides leave, in their order"
+    elif isinstance(spec, TimeInterval):
+        then = "the watermark passes all windows"
+    elif isinstance(spec, Batched):
+        then = "the clock goes on until it is empty" if spec.within is not None else "nothing more comes out"
+        then = then if spec.every is None else "rows that wait to enter do so"
     return f"At the end of the data {then}."

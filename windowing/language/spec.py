@@ -22,6 +22,7 @@ from ..expressions.tokens import quoted
 from .calls import Distance, Policy
 from .clock_policies import Calendar, Growing, Time
 from .conditions import AnyOf, From, Reaches, Split, When, While
+from .joins import Around, At, Join
 from .patterns import RowPattern
 from .row_policies import Changing, Count, Delta, Gap, Punct
 from .tokens import column_text, decimal_text
@@ -31,6 +32,8 @@ __all__ = [  # the values of policies are part of the values of a spec
     "AggregateExpression",
     "AnyOf",
     "Argument",
+    "Around",
+    "At",
     "Batched",
     "Calendar",
     "Changing",
@@ -41,12 +44,14 @@ __all__ = [  # the values of policies are part of the values of a spec
     "From",
     "Gap",
     "Growing",
+    "Joined",
     "Lasting",
     "PartitionEviction",
     "Policy",
     "Punct",
     "Reaches",
     "RowPattern",
+    "SideWindows",
     "Sliding",
     "SlidingPolicy",
     "Split",
@@ -241,7 +246,69 @@ class Lasting:
         return str(self.window)
 
 
-WindowSpec: TypeAlias = Tumbling | Sliding | TimeInterval | Batched | TableWindows | Lasting | RowPattern
+@dataclass(frozen=True, slots=True)
+class SideWindows:
+    """``SIDE join SIDE``: a window on each side (16.6).
+
+    ``left``, ``right``: both `Sliding` with an eviction alone, or both `Batched`.
+    """
+
+    left: Sliding | Batched
+    right: Sliding | Batched
+
+    @property
+    def held(self) -> tuple[SlidingPolicy | Batched, SlidingPolicy | Batched]:
+        """What says which rows each side holds, the left first."""
+        left, right = (side.evict if isinstance(side, Sliding) else side for side in (self.left, self.right))
+        return left, right
+
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        """Those of both sides; a column of the right has its own name."""
+        return tuple(distance for side in self.held for distance in side.distances)
+
+    def __str__(self) -> str:
+        left, right = self.held
+        return f"{'sliding, ' if isinstance(self.left, Sliding) else ''}{left} join {right}"
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A window over both sides of a join. Its text is that of the window: ``--join`` says the rest.
+
+    ``window``: `Around`, `At`, `SideWindows`, or a window of one input over the one sequence (16.7, ``union``).
+    ``join``: of the request what windows depend on: its `Join`.
+    """
+
+    window: WindowSpec
+    join: Join
+
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        """Those of the window, over the columns of the one sequence."""
+        if not isinstance(self.window, SideWindows):
+            return self.window.distances
+        left, right = self.window.held
+        stored = (each._replace(column=each.column and self.join.stored(each.column)) for each in right.distances)
+        return (*left.distances, *stored)
+
+    def __str__(self) -> str:
+        return str(self.window)
+
+
+WindowSpec: TypeAlias = (
+    Tumbling
+    | Sliding
+    | TimeInterval
+    | Batched
+    | TableWindows
+    | Lasting
+    | RowPattern
+    | Around
+    | At
+    | SideWindows
+    | Joined
+)
 
 
 @dataclass(frozen=True, slots=True)

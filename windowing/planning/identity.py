@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import ConfigError
+from ..language.joins import Join
 from ..language.options import WINDOW_OPTIONS, Options
 from ..language.spec import HIDDEN, RowPattern
 from ..language.tokens import listed
@@ -165,6 +166,7 @@ def _kind_of_values(dtype: str) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
+    value = value.without_place if isinstance(value, Join) else value
     return value if value is None or isinstance(value, bool | str) else str(value)
 
 

@@ -20,8 +20,8 @@ class Pairs:
 
     ``bounds``: int64 (P+1,), the spans of pane p are ``[bounds[p], bounds[p + 1])``.
     ``left``: int64 (S,), the left row of each span; -1: the right rows of the span have no partner.
-    ``lo``, ``hi``: int64 (S,), ranges into ``right``; an empty one: the left row has no partner in this pane. A row that
-        comes out without its partner is in a pane; panes without any output are not there.
+    ``lo``, ``hi``: int64 (S,), ranges into ``right``; an empty one: the left row has no partner in this pane. A row
+        that comes out without its partner is in a pane; panes without any output are not there.
     ``right``: int64 (R,), rows of the right side in their order.
     ``tag``: int64 (S,), the number of the offset of each span (`At`); None: there are none.
     """

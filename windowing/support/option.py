@@ -14,7 +14,7 @@ from types import UnionType
 from typing import Any, Final, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
 Kind: TypeAlias = Literal[
-    "calls", "character", "distinct", "duration", "enrichments", "expectations", "expression", "lets", "names",
+    "calls", "character", "distinct", "duration", "enrichments", "expectations", "expression", "join", "lets", "names",
     "number", "origin", "partitions", "path", "settings", "size", "stage_name", "switch", "text", "types",
     "window", "windows", "word",
 ]  # fmt: skip

@@ -19,6 +19,7 @@ from wincli.conf.options import JOB_OPTIONS, STAGE_OPTIONS
 from wincli.windowing.arguments import WindowArguments, as_options
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.distinct import parse_distinct
+from wincli.windowing.language.joins import parse_join
 from wincli.windowing.language.options import WINDOW_OPTIONS, Options
 from wincli.windowing.language.parser import parse_let
 from wincli.windowing.planning.identity import DECIDING
@@ -84,6 +85,7 @@ def test_an_argument_that_no_window_has_is_a_mistake_of_python(way: Callable[...
 VALUES: dict[str, Any] = {
     "distinct": st.sampled_from(["x", "x, y within 3 count 2"]),
     "expression": st.sampled_from(["x > 3", "ok"]),
+    "join": st.sampled_from(["q=quotes/ on k left", "q on k where (ok)"]),
     "lets": st.lists(st.sampled_from(["a=b + 1", "c=lower(d)"]), min_size=1, unique=True),
     "names": st.lists(st.sampled_from("abc"), min_size=1, unique=True),
     "number": st.integers(1, 9),
@@ -103,6 +105,7 @@ def _as_tuple(value: Any) -> Any:
 READ: dict[str, Any] = {
     "distinct": parse_distinct,
     "expression": parse_expression,
+    "join": parse_join,
     "lets": lambda texts: tuple(map(parse_let, texts)),
 }
 

@@ -21,6 +21,7 @@ from wincli.windowing.errors import ConfigError, SpecError
 from wincli.windowing.language.clock_policies import Cron
 from wincli.windowing.language.distinct import parse_distinct
 from wincli.windowing.language.enrichment import parse_enrichment
+from wincli.windowing.language.joins import parse_join
 from wincli.windowing.language.parser import parse_aggregate, parse_duration, parse_let, parse_window
 from wincli.windowing.language.row_policies import Change
 from wincli.windowing.language.spec import (
@@ -50,6 +51,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "distinct": parse_distinct,
     "durations": parse_duration,
     "enrichments": parse_enrichment,
+    "joins": parse_join,
     "lets": parse_let,
 }
 """What reads the texts of a file; those of others are windows."""
