@@ -13,6 +13,7 @@ from ..enrichment.window_table import WindowTable
 from ..language.options import Options
 from ..rows.marks import Marks
 from ..rows.membership import Ranges, edge_rows
+from ..rows.pairs import PairCondition
 from ..rows.panes import Panes
 from ..state.window_state import RestoredState
 from .evictions import Evictions
@@ -31,6 +32,7 @@ class WindowContext(Options):
     ``sort``: the columns that sort rows; none: arrival order.
     ``in_event_order``: whether columns order the rows, so that nothing is ever late and no attribute is watched.
     ``windows``: the windows of a table; None where windows are of no table.
+    ``match``: the condition of pairs; None: every pair matches.
     """
 
     clock: ClockValue | None = None
@@ -41,6 +43,7 @@ class WindowContext(Options):
     sort: tuple[str, ...] = ()
     in_event_order: bool = False
     windows: WindowTable | None = None
+    match: PairCondition | None = None
 
     @property
     def hold(self) -> bool:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import Ints
+from ..columns.arrays import Ints, Mask, combined, is_true, spread
+from ..errors import DataError
+from ..expressions.binding import BoundExpression
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,14 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.bounds) - 1
+
+    def chosen(self, picks: Ints | slice) -> Pairs:
+        """Return the pairs of some panes, which may be in any order."""
+        first, counts = self.bounds[:-1][picks], np.diff(self.bounds)[picks]
+        spans = spread(first, counts)
+        tag = None if self.tag is None else self.tag[spans]
+        ranges = (self.left[spans], self.lo[spans], self.hi[spans])
+        return Pairs(np.append(0, np.cumsum(counts)), *ranges, self.right, tag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +71,22 @@ def pair_rows(rows: pa.RecordBatch, left: Ints, right: Ints, columns: PairColumn
     found |= {name: taken(name, left) for name in columns.left}
     found |= {name: taken(stored, right) for name, stored in columns.right}
     return pa.RecordBatch.from_pydict(found)
+
+
+@dataclass(frozen=True, slots=True)
+class PairCondition:
+    """The condition of pairs, ``--match``.
+
+    ``value``: bound over the rows that `pair_rows` makes. ``columns``: those that it reads.
+    """
+
+    value: BoundExpression
+    columns: PairColumns
+
+    def holds(self, rows: pa.RecordBatch, left: Ints, right: Ints) -> Mask:
+        """Return which pairs match, bool (n,): null is not true. Raises `DataError` for a pair for which it fails."""
+        found = self.value.evaluate(pair_rows(rows, left, right, self.columns))
+        if found.failures is not None:
+            what = f"--match {self.value.text!r} fails for a pair: {found.details[0].as_py()}"
+            raise DataError(what, "guard it with CASE or TRY_CAST")
+        return is_true(combined(found.values))

@@ -13,6 +13,7 @@ import pyarrow as pa
 from ..columns.arrays import Ints
 from ..language.parser import POLICIES
 from .membership import Membership, part, take
+from .pairs import Pairs
 
 # Windows that are continued: what stands for the rows of a tumbling window that came before the rows of a scan.
 
@@ -164,6 +165,7 @@ class Panes:
     ``matched``: dictionary of strings, by entry of ``membership``: the symbol as which a row pattern takes the row, any
         for rows that no pane shows; None: the kind has none. Then ``membership`` is ranges.
     ``values``: P rows with the aggregates that depend on panes before; None: there are none.
+    ``pairs``: the pairs of each pane of a join, which it shows; None: it shows the rows of ``membership``.
     """
 
     key: Ints
@@ -182,6 +184,7 @@ class Panes:
     source: Ints | None = None
     matched: pa.DictionaryArray | None = None
     values: pa.Table | None = None
+    pairs: Pairs | None = None
 
     def __len__(self) -> int:
         return len(self.key)
@@ -216,4 +219,5 @@ class Panes:
             continued=self.continued if has_first else None,
             source=None if self.source is None else self.source[at],
             values=None if self.values is None else choose(self.values),
+            pairs=self.pairs and self.pairs.chosen(at),
         )
