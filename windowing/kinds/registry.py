@@ -6,18 +6,27 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from ..language.joins import Around, At, Joined
 from ..language.patterns import RowPattern
 from ..language.spec import Batched, Growing, Lasting, Sliding, TableWindows, TimeInterval, Tumbling, WindowSpec
 from .batched import batched_kind
 from .contract import WindowKind
 from .event_time import event_time_kind
 from .growing import growing_kind
+from .joins.around import around_kind
 from .lasting import lasting_kind
 from .lasting_table import lasting_table_kind
 from .matches.kind import pattern_kind
 from .sliding import sliding_kind
 from .table import table_kind
 from .tumbling.kind import tumbling_kind
+
+
+def _joined_kind(spec: Joined) -> WindowKind:
+    if isinstance(spec.window, Around | At):
+        return around_kind(spec)
+    raise NotImplementedError
+
 
 _KINDS: Final[Mapping[type, Callable[[Any], WindowKind]]] = {
     Tumbling: lambda spec: growing_kind(spec) if isinstance(spec.policy, Growing) else tumbling_kind(spec),
@@ -26,6 +35,7 @@ _KINDS: Final[Mapping[type, Callable[[Any], WindowKind]]] = {
     Batched: batched_kind,
     TableWindows: table_kind,
     RowPattern: pattern_kind,
+    Joined: _joined_kind,
     Lasting: lambda spec: (lasting_table_kind if isinstance(spec.window, TableWindows) else lasting_kind)(spec),
 }
 

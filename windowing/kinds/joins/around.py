@@ -1,0 +1,326 @@
+"""Panes of left rows with the right rows around them in time: ``around`` and ``at`` (semantics section 16).
+
+around(2, 1)   left      L        L is at 4: of the right rows from 2 to 5 it meets those of its key
+               right  R RR R
+at(0, 2)       left      L        and here the newest up to 4, and the newest up to 6
+               right  R RR R
+
+Rows of both sides stand in one sequence. In a key the intervals of left rows begin and end in the order of these, so
+two cursors over the right rows find them all. No pair is made here, unless a condition is to be asked of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...clock.interval_grid import clock_values, now_as_measure
+from ...clock.tick_grid import Grid, make_grid
+from ...columns.arrays import Ints, Mask, Measures, combined
+from ...language.joins import LEFT, RIGHT, SIDE, Around, At, Joined
+from ...rows.marks import Marks
+from ...rows.membership import Ranges, covered, first_above, first_from
+from ...rows.pairs import Pairs
+from ...rows.panes import Panes, reason
+from ...rows.sequence import Sequences
+from ...support.jit import kernel
+from ..context import RowSteps, Signals, WindowContext
+from ..contract import WindowKind
+from ..facts import Fact, KeyPane
+from ..key_lifetimes import Lifetimes
+from ..needs import Needs, PaneTimes
+from ..tumbling.clock_policies import causes_by_clock
+from .matching import matching, meets
+
+
+@kernel
+def _places(bounds: Ints, wanted: Any, among_bounds: Ints, among: Any, is_above: bool) -> Ints:
+    """Return the place of the first of ``among`` that is not smaller than each value, or that is above, int64 (n,).
+
+    ``bounds``, ``among_bounds``: int64 (K+1,), those of each key. Both ascend in a key; the end of the key: none is.
+    """
+    out = np.empty(len(wanted), np.int64)
+    for k in range(len(bounds) - 1):
+        at, end = among_bounds[k], among_bounds[k + 1]
+        # invariant: all before ``at`` are too small for this value, and so for those after it
+        for i in range(bounds[k], bounds[k + 1]):
+            at = first_above(among, at, end, wanted[i]) if is_above else first_from(among, at, end, wanted[i])
+            out[i] = at
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The rows of one side.
+
+    ``row``: int64 (n,), in their order. ``bounds``: int64 (K+1,), those of each key. ``key``: int64 (n,), of each row.
+    ``clock``: (n,), instants of the grid.
+    """
+
+    row: Ints
+    bounds: Ints
+    key: Ints
+    clock: Measures
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """Both sides of some sequences.
+
+    ``grid``: whose instants the clocks are. ``now``: the current time of the clock, an instant.
+    ``lonely``: bool (K,), the keys that equal nothing, so that their rows meet none.
+    """
+
+    left: _Side
+    right: _Side
+    grid: Grid
+    now: Any
+    lonely: Mask
+
+    def later(self, instants: Measures, seconds: Fraction) -> Measures:
+        """Return instants plus ``seconds``."""
+        return self.grid.later(instants, seconds) if seconds else instants
+
+
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """Right rows of left rows, at least one span for each left row; it is empty where it has none.
+
+    ``owner``: int64 (S,), which of the left rows. ``lo``, ``hi``: int64 (S,), ranges of the right rows.
+    ``tag``: int64 (S,), the number of the offset; None: there are no offsets.
+    """
+
+    owner: Ints
+    lo: Ints
+    hi: Ints
+    tag: Ints | None = None
+
+    @property
+    def empty(self) -> Mask:
+        return np.asarray(self.lo == self.hi)
+
+    def chosen(self, some: Mask) -> _Spans:
+        """Return some spans, bool (S,)."""
+        if some.all():
+            return self
+        tag = None if self.tag is None else self.tag[some]
+        return _Spans(self.owner[some], self.lo[some], self.hi[some], tag)
+
+
+def _side(sequences: Sequences, is_there: Mask, clock: Measures) -> _Side:
+    row = np.flatnonzero(is_there)
+    bounds = np.searchsorted(row, sequences.bounds)
+    return _Side(row, bounds, np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)), clock[row])
+
+
+def _oldest(side: _Side, is_open: Mask, now: Any) -> Measures:
+    """Return the oldest open row of each key, or ``now`` where that is older, instants (K,)."""
+    out = np.full(len(side.bounds) - 1, now, side.clock.dtype)
+    filled = np.flatnonzero(np.diff(side.bounds))
+    if len(filled):
+        open_at = np.where(is_open, side.clock, out[0])
+        out[filled] = np.minimum(out[filled], np.minimum.reduceat(open_at, side.bounds[filled]))
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class AroundKind(WindowKind):
+    """A pane for each left row.
+
+    ``before``, ``after``: in seconds, how far its right rows reach: `Around` as it says; `At` from its smallest to its
+        largest offset, and to the newest row before.
+    """
+
+    spec: Joined
+    needs: Needs
+    before: Fraction
+    after: Fraction
+
+    def _grid(self, clock: pa.DataType) -> Grid:
+        window, spans = self.spec.window, (self.before, self.after)
+        if isinstance(window, At):
+            spans = (*window.offsets, *(offset - (window.within or 0) for offset in window.offsets))
+        return make_grid(clock, Fraction(0), Fraction(0), *spans)
+
+    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
+        grid = self._grid(clock)
+        return PaneTimes(grid.type, grid.type, grid)
+
+    def _sides(self, sequences: Sequences, context: WindowContext) -> _Sides:
+        name = sequences.order[0]
+        column = combined(sequences.rows.column(name))
+        values, grid = clock_values(column, name), self._grid(column.type)
+        clock = grid.instants(values)
+        now = grid.instants(now_as_measure(values, context.clock))[0]
+        side = combined(sequences.rows.column(SIDE)).to_numpy()
+        left, right = (_side(sequences, (side & each) > 0, clock) for each in (LEFT, RIGHT))
+        return _Sides(left, right, grid, now, ~meets(sequences))
+
+    # --- the right rows of each left row
+
+    def _around(self, sides: _Sides, window: Around) -> _Spans:
+        left, right = sides.left, sides.right
+        start = sides.later(left.clock, -window.before)
+        lo = _places(left.bounds, start, right.bounds, right.clock, False)
+        hi = _places(left.bounds, sides.later(left.clock, window.after), right.bounds, right.clock, True)
+        if window.prevailing:
+            at_start = lo < right.bounds[1:][left.key]
+            at_start[at_start] = right.clock[lo[at_start]] == start[at_start]
+            lo -= ~at_start & (lo > right.bounds[:-1][left.key])
+        if sides.lonely.any():
+            lo = np.where(sides.lonely[left.key], hi, lo)
+        return _Spans(np.arange(len(lo)), lo, hi)
+
+    def _at(self, sides: _Sides, window: At) -> _Spans:
+        left, right = sides.left, sides.right
+        ends = np.empty((len(left.row), len(window.offsets)), np.int64)
+        found = np.empty(ends.shape, np.bool_)
+        for number, offset in enumerate(window.offsets):
+            limit, is_above = sides.later(left.clock, offset), not self.spec.join.strict
+            ends[:, number] = end = _places(left.bounds, limit, right.bounds, right.clock, is_above)
+            found[:, number] = there = (end > right.bounds[:-1][left.key]) & ~sides.lonely[left.key]
+            if window.within is not None:
+                oldest = sides.later(left.clock, offset - window.within)
+                found[there, number] = right.clock[end[there] - 1] >= oldest[there]
+        hi, tag = ends.ravel(), np.tile(np.arange(len(window.offsets)), len(left.row))
+        return _Spans(np.repeat(np.arange(len(left.row)), len(window.offsets)), hi - found.ravel(), hi, tag)
+
+    def _spans(self, sequences: Sequences, sides: _Sides, context: WindowContext) -> _Spans:
+        window = self.spec.window
+        if isinstance(window, Around):
+            found = self._around(sides, window)
+        else:
+            assert isinstance(window, At)
+            found = self._at(sides, window)
+        if context.match is None:
+            return found
+        left, right = sides.left.row[found.owner], sides.right.row
+        span, lo, hi = matching(context.match, sequences.rows, left, found.lo, found.hi, right)
+        return _Spans(found.owner[span], lo, hi, None if found.tag is None else found.tag[span])
+
+    # --- the panes
+
+    def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
+        """Return the panes of left rows in their order, and of right rows without a partner, by their instants."""
+        sides, how = self._sides(sequences, context), self.spec.join.how
+        left, every = sides.left, self._spans(sequences, sides, context)
+        spans = every
+        if how in {"inner", "right", "semi"}:
+            spans = every.chosen(~every.empty)
+        elif how == "anti":
+            spans = every.chosen(every.empty)
+        begins = np.append(True, spans.owner[1:] != spans.owner[:-1])[: len(spans.owner)]
+        if how == "semi":
+            spans, begins = spans.chosen(begins), np.ones(int(begins.sum()), np.bool_)
+            spans = _Spans(spans.owner, spans.lo, spans.lo, spans.tag)
+        first = np.flatnonzero(begins)
+        owner = spans.owner[first]
+        key, at = left.key[owner], sides.later(left.clock, max(self.after, Fraction(0)))[owner]
+        bounds, clock = np.append(first, len(spans.owner)), left.clock[owner]
+        low, high = sides.later(clock, -self.before), sides.later(clock, self.after)
+        pairs = Pairs(bounds, left.row[spans.owner], spans.lo, spans.hi, sides.right.row, spans.tag)
+        if how in {"right", "full"}:
+            alone = self._alone(sides, every, context)
+            turn, key, at, pairs = self._with_alone(sides, alone, key, at, pairs)
+            clock = sides.right.clock[alone]
+            low = np.insert(low, turn, sides.later(clock, -self.after))
+            high = np.insert(high, turn, sides.later(clock, self.before))
+        closed = causes_by_clock(at < sides.now, np.int8(reason("time")), np.int8(reason("end")))
+        counts = np.bincount(key, minlength=len(sequences.bounds) - 1)
+        number = np.arange(len(key)) - np.repeat(np.cumsum(counts) - counts, counts)
+        times = [sides.grid.to_arrow(each) for each in (low, high, at)]
+        rows = self._membership(sides, key, pairs, context)
+        return Panes(key, number, rows, *closed, *times, pairs=pairs), signals.marks
+
+    def _membership(self, sides: _Sides, key: Ints, pairs: Pairs, context: WindowContext) -> Ranges:
+        """Return the right rows of each pane, where these are ranges; else ranges of as many."""
+        is_range = isinstance(self.spec.window, Around) and context.match is None
+        if is_range and self.spec.join.how in {"inner", "left"}:
+            return Ranges(pairs.lo, pairs.hi, sides.right.bounds[key], False, pairs.right)
+        ends = np.append(0, np.cumsum(np.maximum(pairs.hi - pairs.lo, 1)))[pairs.bounds]
+        return Ranges(ends[:-1], ends[1:], ends[:-1], True)
+
+    def _alone(self, sides: _Sides, spans: _Spans, context: WindowContext) -> Ints:
+        """Return which of the right rows have no partner and had none, int64."""
+        met = covered(spans.lo, spans.hi, len(sides.right.row))
+        if context.restored is not None and self.spec.join.path is not None:
+            met |= context.restored.row_state.shown[sides.right.row]
+        return np.flatnonzero(~met)
+
+    def _with_alone(
+        self, sides: _Sides, alone: Ints, key: Ints, at: Measures, pairs: Pairs
+    ) -> tuple[Ints, Ints, Measures, Pairs]:
+        """Put right rows without a partner among the panes of left rows: at an instant behind these.
+
+        Also return before which of the panes each comes, int64.
+        """
+        right, keys = sides.right, np.arange(len(sides.lonely) + 1)
+        own_key, own_at = right.key[alone], sides.later(right.clock, max(self.before, Fraction(0)))[alone]
+        turn = _places(np.searchsorted(own_key, keys), own_at, np.searchsorted(key, keys), at, True)
+        begin = pairs.bounds[turn]
+        spans = (
+            np.insert(old, begin, new) for old, new in ((pairs.left, -1), (pairs.lo, alone), (pairs.hi, alone + 1))
+        )
+        counts = np.insert(np.diff(pairs.bounds), turn, 1)
+        found = Pairs(np.append(0, np.cumsum(counts)), *spans, right.row)
+        return turn, np.insert(key, turn, own_key), np.insert(at, turn, own_at), found
+
+    def row_steps(
+        self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
+    ) -> RowSteps:
+        raise NotImplementedError  # operators are refused
+
+    # --- from run to run
+
+    def retained_rows(
+        self, sequences: Sequences, context: WindowContext, panes: Panes | None, key_lifetimes: Lifetimes | None
+    ) -> Mask:
+        """Return the left rows whose panes are open, and the right rows that these or left rows to come may meet.
+
+        Where right rows come out without a partner, also those that still may have one. With a right side of its own
+        a bit of each says whether it had one; rows of one log may be on both sides, so the left rows say it.
+        """
+        sides, how, nothing = self._sides(sequences, context), self.spec.join.how, Fraction(0)
+        left, right, now = sides.left, sides.right, sides.now
+        is_open = sides.later(left.clock, max(self.after, nothing)) >= now
+        needed_from = sides.later(_oldest(left, is_open, now), -self.before)
+        needed = right.clock >= needed_from[right.key]
+        window = self.spec.window
+        if isinstance(window, At) or (isinstance(window, Around) and window.prevailing):
+            before = _places(np.arange(len(needed_from) + 1), needed_from, right.bounds, right.clock, False)
+            before = before[before > right.bounds[:-1]] - 1
+            if isinstance(window, At) and window.within is not None:
+                young = sides.later(needed_from, -window.within)[right.key[before]]
+                before = before[right.clock[before] >= young]
+            needed[before] = True
+        needed &= ~sides.lonely[right.key]
+        if how in {"right", "full"}:
+            undecided = sides.later(right.clock, max(self.before, nothing)) >= now
+            needed |= undecided
+            if self.spec.join.path is None:
+                is_open |= left.clock >= sides.later(_oldest(right, undecided, now), -self.after)[left.key]
+        out = np.zeros(len(sequences), np.bool_)
+        out[left.row[is_open]] = True
+        out[right.row[needed]] = True
+        return out
+
+    def explain(self, pane: KeyPane) -> Iterator[Fact]:
+        yield from ()
+
+
+def around_kind(spec: Joined) -> AroundKind:
+    """Return a window around left rows as a kind."""
+    window, has_bit = spec.window, spec.join.how in {"right", "full"} and spec.join.path is not None
+    if isinstance(window, At):
+        before, after = -min(window.offsets), max(window.offsets)
+    else:
+        assert isinstance(window, Around)
+        before, after = window.before, window.after
+    # whether a right row had a partner is known once the panes before a cut have come out
+    needs = Needs(go_on=False, attributes=(), clock=True, causes="ticks", waits=True, can_cut=not has_bit)
+    return AroundKind(spec, needs, before, after)
