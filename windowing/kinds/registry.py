@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from ..language.joins import Around, At, Joined
+from ..language.joins import Around, At
 from ..language.patterns import RowPattern
-from ..language.spec import Batched, Growing, Lasting, Sliding, TableWindows, TimeInterval, Tumbling, WindowSpec
+from ..language.spec import Batched, Growing, Joined, Lasting, Sliding, TableWindows, TimeInterval, Tumbling, WindowSpec
 from .batched import batched_kind
 from .contract import WindowKind
 from .event_time import event_time_kind

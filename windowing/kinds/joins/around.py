@@ -22,7 +22,8 @@ import pyarrow as pa
 from ...clock.interval_grid import clock_values, now_as_measure
 from ...clock.tick_grid import Grid, make_grid
 from ...columns.arrays import Ints, Mask, Measures, combined
-from ...language.joins import LEFT, RIGHT, SIDE, Around, At, Joined
+from ...language.joins import LEFT, RIGHT, SIDE, Around, At
+from ...language.spec import Joined
 from ...rows.marks import Marks
 from ...rows.membership import Ranges, covered, first_above, first_from
 from ...rows.pairs import Pairs
