@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,6 +18,8 @@ from ..rows.marks import Marks, with_marks_behind
 from ..rows.panes import BY_TICK
 from ..rows.projection import ComputedColumn
 from ..rows.sequence import Sequences
+
+_NO_TURN = pa.scalar(None, pa.int8())
 
 
 def stream_values(plan: Plan, sequences: Sequences, marks: Marks) -> list[pa.Array]:
@@ -30,18 +33,21 @@ def stream_values(plan: Plan, sequences: Sequences, marks: Marks) -> list[pa.Arr
     return [with_marks_behind(rows, behind) for rows, behind in both]
 
 
-def stream_columns(plan: Plan, values: list[pa.Array], cause: Ints, at: pa.Array | None) -> list[pa.Array]:
+def stream_columns(
+    plan: Plan, values: list[pa.Array], cause: Ints, at: pa.Array | None, turn: npt.NDArray[np.int8] | None = None
+) -> list[pa.Array]:
     """Return the columns of `Plan.stream_names` for panes with the given causes, or instants ``at`` of the clock.
 
-    ``values``: what `stream_values` returns for the rows and marks of the causes. The columns hold the values of the
-    row or mark that is the cause; the instant, and -1 for the position, where the clock is the cause; else null.
+    ``values``: what `stream_values` returns for the rows and marks of the causes. ``turn``: as in `Panes`. The columns
+    hold the values of the row or mark that is the cause; the instant, and -1 for the position, where the clock is the
+    cause; else null.
     """
     ticks, by_tick = dict[str, pa.Array](), pa.array(cause == BY_TICK)
     if at is not None:
         ticks = {
             "_at": pc.if_else(by_tick, at, pa.scalar(None, at.type)),
             POS: pc.if_else(by_tick, pa.scalar(-1, pa.int64()), pa.scalar(None, pa.int64())),
-            TURN: pc.if_else(by_tick, pa.scalar(0, pa.int8()), pa.scalar(None, pa.int8())),
+            TURN: pc.if_else(by_tick, pa.scalar(0, pa.int8()) if turn is None else pa.array(turn), _NO_TURN),
         }
     if plan.causes == "ticks":
         return [ticks[name] for name in plan.stream_names]

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..columns.arrays import Ints
+from ..columns.arrays import Ints, Mask
 from ..language.parser import POLICIES
-from .membership import Membership, part, take
+from .membership import Membership, part, shown, take
 from .pairs import Pairs
 
 # Windows that are continued: what stands for the rows of a tumbling window that came before the rows of a scan.
@@ -166,6 +166,8 @@ class Panes:
         for rows that no pane shows; None: the kind has none. Then ``membership`` is ranges.
     ``values``: P rows with the aggregates that depend on panes before; None: there are none.
     ``pairs``: the pairs of each pane of a join, which it shows; None: it shows the rows of ``membership``.
+    ``turn``: int8 (P,), of a pane caused `BY_TICK` whether it comes before the rows of the instant, 0, or after them,
+        2; None: before them.
     """
 
     key: Ints
@@ -185,6 +187,7 @@ class Panes:
     matched: pa.DictionaryArray | None = None
     values: pa.Table | None = None
     pairs: Pairs | None = None
+    turn: npt.NDArray[np.int8] | None = None
 
     def __len__(self) -> int:
         return len(self.key)
@@ -219,5 +222,19 @@ class Panes:
             continued=self.continued if has_first else None,
             source=None if self.source is None else self.source[at],
             values=None if self.values is None else choose(self.values),
-            pairs=self.pairs and self.pairs.chosen(at),
+            pairs=None if self.pairs is None else self.pairs.chosen(at),
+            turn=None if self.turn is None else self.turn[at],
         )
+
+
+def rows_shown(panes: Panes, rows: int) -> Mask:
+    """Return which of ``rows`` rows at least one pane shows, bool (rows,): in its pairs, where it has pairs."""
+    pairs = panes.pairs
+    if pairs is None:
+        return shown(panes.membership, rows)
+    out = np.zeros(rows, np.bool_)
+    out[pairs.left[pairs.left >= 0]] = True
+    # by how many ranges each right row is in: a sum over their ends, whatever their order
+    begin, end = (np.bincount(each, minlength=len(pairs.right) + 1) for each in (pairs.lo, pairs.hi))
+    out[pairs.right[np.cumsum(begin - end)[:-1] > 0]] = True
+    return out

@@ -1,0 +1,222 @@
+"""Both sides of a join as one sequence: its columns, and how a row of each side has them (semantics section 16).
+
+The columns of the right side come first, as `Join.stored` names them, then `SIDE`, then those of the left. A row has
+null in the columns of the other side. But the key and the order have one column for both, that of the left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from ..columns.arrays import combined
+from ..columns.sort_keys import is_sortable
+from ..enrichment.binding import ComparedPair, bind_keys, bind_pair, bind_taken
+from ..errors import ConfigError, DataError
+from ..kinds.registry import kind_of
+from ..language.enrichment import Pair
+from ..language.joins import LEFT, RIGHT, SIDE, Join
+from ..language.spec import Batched, Joined, SideWindows, Sliding, WindowSpec
+from ..ports import StreamInfo
+from .row_order import OrderBy, choose_event_time, choose_order, time_columns
+
+SIDES: Final = {LEFT: "left", RIGHT: "right"}
+"""What ``union`` calls the sides of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Both sides of a join with a path, bound to their columns. It pickles.
+
+    ``join``: with the keys and orders that hold, whether it has said them or the job has.
+    ``keys``, ``orders``: their columns, each with the type of both.
+    ``left``, ``right``: the columns of each side.
+    ``schema``: those of the one sequence.
+    ``least``: the first column after the order by which rows of the left sort, where they are a stream; right rows have
+        its least value, so that they come first; None: there is none.
+    """
+
+    join: Join
+    keys: tuple[ComparedPair, ...]
+    orders: tuple[ComparedPair, ...]
+    left: pa.Schema
+    right: pa.Schema
+    schema: pa.Schema
+    least: str | None = None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return tuple(pair.left for pair in self.keys)
+
+    @property
+    def order_by(self) -> tuple[str, ...]:
+        return tuple(pair.left for pair in self.orders)
+
+    @property
+    def of_right(self) -> dict[str, str]:
+        """The columns of the one sequence that rows of the right have, with those of the right itself."""
+        stored = {self.join.stored(name): name for name in self.right.names if name not in self.join.right_key}
+        stored = {name: own for name, own in stored.items() if name in self.schema.names}
+        return stored | {pair.left: pair.right for pair in (*self.keys, *self.orders)}
+
+    def reads(self, side: int, columns: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns that a side itself needs for ``columns`` of the one sequence. ``side``: LEFT or RIGHT."""
+        own = {name: name for name in self.left.names} if side == LEFT else self.of_right
+        return tuple(dict.fromkeys(own[name] for name in columns if name in own))
+
+    def padded(self, rows: pa.Table, side: int, columns: Sequence[str]) -> pa.Table:
+        """Return rows of one side with ``columns`` of the one sequence; texts in dictionaries stay in them.
+
+        ``rows``: with the columns that `reads` names; their number counts where they have none. Raises `DataError`
+        for a key or an order that the type of both sides does not hold.
+        """
+        own = {name: name for name in self.left.names} if side == LEFT else self.of_right
+        found = [self._column(rows, side, own.get(name), self.schema.field(name)) for name in columns]
+        return pa.Table.from_arrays(found, names=list(columns)) if found else rows.select([])
+
+    def _column(self, rows: pa.Table, side: int, own: str | None, field: pa.Field) -> pa.ChunkedArray | pa.Array:
+        if field.name == SIDE:
+            value = SIDES[side] if pa.types.is_string(field.type) else side
+            return pa.repeat(pa.scalar(value, field.type), rows.num_rows)
+        if own is None and field.name == self.least:
+            return _least(field.type, rows.num_rows)
+        if own is None:
+            return pa.nulls(rows.num_rows, field.type)
+        column = rows.column(own)
+        if column.type == field.type or pa.types.is_dictionary(column.type):
+            return column
+        try:
+            return column.cast(field.type)
+        except pa.ArrowInvalid as error:
+            what = f"--join {self.join.name}: column {own!r} has a value that is no {field.type}: {error}"
+            raise DataError(what, "give both columns one type that holds all values") from None
+
+
+def _least(dtype: pa.DataType, size: int) -> pa.Array:
+    if pa.types.is_floating(dtype):
+        return pa.repeat(pa.scalar(-np.inf, dtype), size)
+    if pa.types.is_integer(dtype) or pa.types.is_temporal(dtype):
+        width = np.dtype(f"i{dtype.bit_width // 8}")
+        least = 0 if pa.types.is_unsigned_integer(dtype) else np.iinfo(width).min
+        return pa.array(np.full(size, least, width)).view(dtype)
+    return pa.repeat(pa.scalar("", dtype), size) if pa.types.is_string(dtype) else pa.nulls(size, dtype)
+
+
+def bind_sides(
+    join: Join,
+    spec: WindowSpec,
+    left: pa.Schema,
+    right: pa.Schema,
+    key: Sequence[str] = (),
+    order_by: OrderBy = None,
+    of_folders: Collection[str] = (),
+    stream: StreamInfo | None = None,
+    right_own: Collection[str] = (),
+) -> Sides:
+    """Bind both sides of a join with a path to their columns.
+
+    ``key``, ``order_by``: as the job says them. ``of_folders``, ``stream``: of the left, as `make_plan` takes them.
+    ``right_own``: columns that the right has as a stream of wincli, which are taken only by name. Raises `ConfigError`
+    for columns that are missing, do not compare or would have one name, and where the job and the join disagree.
+    """
+    who = f"--join {join.name}"
+    if order_by == "arrival":
+        raise ConfigError(f"{who}: two logs have no common order of arrival", "order by columns of both")
+    join = replace(join, keys=join_keys(join, key))
+    keys = bind_keys(who, join.keys, left, right)
+    orders = _orders(who, join, spec, left, order_by, time_columns(left, left, key, of_folders))
+    ordering = tuple(bind_pair(who, pair, left, right) for pair in orders)
+    for pair in ordering:
+        if not is_sortable(pair.type):
+            raise ConfigError(f"{who}: order {pair.left!r} is {pair.type}", "order by numbers, texts or times")
+    join = replace(join, orders=orders)
+    emission = [] if stream is None else [name for name in stream.order if name not in (each.left for each in orders)]
+    fields = _fields(who, join, spec, left, right, right_own, {each.left: each.type for each in (*keys, *ordering)})
+    return Sides(join, keys, ordering, left, right, fields, next(iter(emission), None))
+
+
+def join_keys(join: Join, key: Sequence[str]) -> tuple[Pair, ...]:
+    """Return the keys of a join, which it says, or the job does. Raises `ConfigError` where they differ."""
+    if join.keys and key and {*key} != {pair.left for pair in join.keys}:
+        what = (
+            f"--join {join.name} joins on {', '.join(pair.left for pair in join.keys)}, and the key is {', '.join(key)}"
+        )
+        raise ConfigError(what, "leave one of both out")
+    if not key:
+        return join.keys
+    said = {pair.left: pair for pair in join.keys}
+    return tuple(said.get(name, Pair(name, name)) for name in key)
+
+
+def _orders(
+    who: str, join: Join, spec: WindowSpec, left: pa.Schema, order_by: OrderBy, times: Sequence[str]
+) -> tuple[Pair, ...]:
+    said = tuple(pair.left for pair in join.orders)
+    if order_by is None and not said:
+        joined = Joined(spec, join)
+        if kind_of(joined).needs.watermark:
+            order_by = (choose_event_time(joined, left, None, times),)
+        else:
+            order_by = choose_order(joined, left, None, times).columns or (tuple(times) if len(times) == 1 else ())
+    names = said if order_by is None else tuple(order_by)
+    if said and names != said:
+        what = f"{who} is by {', '.join(said)}, and --order-by is {', '.join(names)}"
+        raise ConfigError(what, "leave one of both out")
+    if not names:
+        raise ConfigError(f"{who}: two logs have no common order of arrival", f"say by COLUMN in {who}, or --order-by")
+    return join.orders or tuple(Pair(name, name) for name in names)
+
+
+def _fields(
+    who: str,
+    join: Join,
+    spec: WindowSpec,
+    left: pa.Schema,
+    right: pa.Schema,
+    right_own: Collection[str],
+    common: dict[str, pa.DataType],
+) -> pa.Schema:
+    """Return the columns of the one sequence. ``common``: the types of the key and the order."""
+    taken = join.columns(name for name in right.names if name not in right_own)
+    given = [(own, name) for name, own in taken.items()]
+    _, fields = bind_taken(who, join.name, given, [*left.names, SIDE], right)
+    stored = [field for field, (own, _) in zip(fields, given, strict=True) if own not in join.right_key]
+    others = [*(join.where.columns if join.where is not None else ()), *of_right_side(spec)]
+    for own in dict.fromkeys(others):
+        if own in right.names and join.stored(own) not in (*left.names, *(field.name for field in stored)):
+            stored.append(pa.field(join.stored(own), right.field(own).type))
+    for name in (SIDE,):
+        if name in left.names:
+            raise ConfigError(f"{who}: the left has a column {name!r}, and joins have another", "rename it")
+    side = pa.field(SIDE, pa.string() if join.how == "union" else pa.int8())
+    own_fields = [field.with_type(common.get(field.name, field.type)) for field in left]
+    return pa.schema([*stored, side, *own_fields])
+
+
+def of_right_side(spec: WindowSpec) -> tuple[str, ...]:
+    """Return the columns of the right that a window on each side names, under their own names."""
+    side: Sliding | Batched | None = spec.right if isinstance(spec, SideWindows) else None
+    if isinstance(side, Sliding):
+        return tuple(each.column for each in side.evict.distances if each.column is not None)
+    return () if side is None else (*side.partition_by, *([] if side.unique is None else [side.unique]))
+
+
+def merge_sides(sides: Sides, left: pa.Table | None, right: pa.Table | None) -> pa.Table:
+    """Return the rows of both sides as they arrive: the right first, or the left where the join is strict."""
+    given = [(RIGHT, right), (LEFT, left)]
+    parts = [
+        sides.padded(rows, side, sides.schema.names)
+        for side, rows in (reversed(given) if sides.join.strict else given)
+        if rows is not None
+    ]
+    plain = [pa.table([_decoded(column) for column in part.columns], schema=sides.schema) for part in parts]
+    return pa.concat_tables([sides.schema.empty_table(), *plain])
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.Array:
+    whole = combined(column)
+    return whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
