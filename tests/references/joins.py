@@ -340,13 +340,16 @@ class BatchedSide:
         self.shown: list[Event] = []
 
     def moments(self, ranks: Mapping[int, int]) -> Iterator[tuple[Phase, str, Any]]:
+        """Ticks come behind the rows of their instant: with ``hold`` one where the clock stands has not come yet."""
         for moment in self.window.moments(list(self.rows)):
+            reason = moment.reason
+            stands = self.window.instant(moment.now) == self.window.stands
+            if reason == "batch" and moment.pos == -1 and stands and not self.window.flush:
+                return
             rank = ranks[moment.pos] if moment.pos is not None and moment.pos >= 0 else -1
             at = self.rows[moment.pos].at if rank >= 0 and moment.pos is not None else self.window.instant(moment.now)
-            phase = {"expiry": 0, "batch": 2}.get(moment.reason, 1) if rank < 0 else 1
-            if moment.reason == "end":
-                phase = 0
-            yield (moment.reason == "end", at, phase, rank), moment.reason, moment
+            phase = 1 if rank >= 0 else {"expiry": 0, "batch": 2}.get(reason, 0)
+            yield (reason == "end", at, phase, rank), reason, moment
 
     def happen(self, _: str, moment: batched.Moment) -> None:
         self.entered = sorted([*self.entered, *moment.entering], key=self.window.ranks.__getitem__)

@@ -33,12 +33,13 @@ def table(side: dict[str, Any]) -> pa.Table:
     return pa.table(columns, side["cols"])
 
 
-def request(case: Case) -> str:
-    """The text of ``--join``, which takes the right key where the case looks at it."""
+def request(case: Case, path: str) -> str:
+    """The text of ``--join`` over a path, which takes the right key where the case looks at it."""
     keys, right = _names(case, "on")[1], case["right"]["cols"]
+    text = case["join"].replace("=R ", f"={path} ", 1)
     if any(f"r_{name}" in case["expect"]["cols"] for name in keys):
-        return f"{case['join']} take {', '.join(right)}"
-    return str(case["join"])
+        return f"{text} take {', '.join(right)}"
+    return text
 
 
 def inputs_by_unit(case: Case) -> list[tuple[pa.Table, pa.Table]]:
@@ -93,8 +94,8 @@ def by_reference(case: Case) -> list[list[Any]]:
         orders=list(zip(orders, other_orders, strict=True)),
         how=how,
         strict=" strict" in case["join"],
-        left_where=_condition(case.get("where")),
-        match=_condition(case.get("match")),
+        left_where=condition_of(case.get("where")),
+        match=condition_of(case.get("match")),
         left_columns=tables[0][0].column_names,
         right_columns=tables[0][1].column_names,
         kind=pa.float64() if pa.float64() in clocks else pa.int64(),
@@ -108,7 +109,8 @@ def by_reference(case: Case) -> list[list[Any]]:
     return [[_plain(row[name]) for name in case["expect"]["cols"]] for row in rows]
 
 
-def _condition(text: str | None) -> Any:
+def condition_of(text: str | None) -> Any:
+    """A condition of a row, or of a pair; None is always true."""
     if text is None:
         return lambda _: True
     root = parse_expression(text).root
@@ -122,12 +124,13 @@ def lots_of(both: joins.Sides, window: str, emit: Any) -> list[joins.Lot]:
         if one.startswith("sliding, "):
             return joins.side_windows(both, _eviction(one.removeprefix("sliding, ")), _eviction(other), emit)
         return joins.side_windows(both, _clause(one), _clause(other), emit)
+    window, _, within = window.partition(" within ")
     word, arguments = re.fullmatch(r"(\w+)\((.*)\)", window).groups()  # type: ignore[union-attr]
     parts = [part.strip() for part in arguments.split(",")]
     if word == "around":
         return joins.around(both, Fraction(parts[0]), Fraction(parts[1]), "prevailing" in parts)
     if word == "at":
-        return joins.at(both, [Fraction(part) for part in parts])
+        return joins.at(both, [Fraction(part) for part in parts], Fraction(within) if within else None)
     rows, policy = joins.merged_rows(both), Time(Fraction(arguments), both.join.kind)
     key, order = [name for name, _ in both.join.keys], [name for name, _ in both.join.orders]
     own = tumbling(rows, policy if word == "time" else Count(int(arguments)), key=key, order=order)
@@ -144,12 +147,14 @@ def _eviction(text: str) -> Count | Delta | Time:
 
 def _clause(text: str) -> joins.Clause:
     def number(word: str) -> Any:
-        found = re.search(rf"\b{word} (\d+)", text)
+        found = re.search(rf"\b{word} ([\d.]+)", text)
         return Fraction(found[1]) if found else None
 
     retain, part = number("retain"), re.search(r"partition by (\w+(?:, \w+)*)", text)
-    names = part[1].split(", ") if part else []
-    return joins.Clause(number("within"), number("every"), retain and int(retain), None, names)
+    names, unique = part[1].split(", ") if part else [], re.search(r"with unique (\w+)", text)
+    every = number("every")
+    every = int(every) if every and number("within") is None else every
+    return joins.Clause(number("within"), every, retain and int(retain), unique and unique[1], names)
 
 
 def _rows(join: joins.Join, lot: joins.Lot, calls: list[str]) -> list[Row]:
@@ -158,10 +163,11 @@ def _rows(join: joins.Join, lot: joins.Lot, calls: list[str]) -> list[Row]:
         return [join.row(pair) | told for pair in lot.pairs]
     rows = [join.row(pair) for pair in lot.pairs if None not in pair]
     head = join.row((lot.pairs[0][0], None)) if lot.pairs else {}
-    return [head | _aggregates(rows, calls) | told]
+    return [head | aggregates_of(rows, calls) | told]
 
 
-def _aggregates(rows: list[Row], calls: list[str]) -> Row:
+def aggregates_of(rows: list[Row], calls: list[str]) -> Row:
+    """What ``--agg`` says of rows, by name."""
     taken = tuple((place, None) for place in range(len(rows)))
     named = [call.partition("=") for call in calls]
     return {name: matched_rows.of_match(text, rows, taken, ()) for name, _, text in named}
@@ -171,7 +177,9 @@ def _then(rows: list[Row], then: dict[str, Any]) -> list[Row]:
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in then["by"]), []).append(row)
-    return [dict(zip(then["by"], key, strict=True)) | _aggregates(group, then["agg"]) for key, group in groups.items()]
+    return [
+        dict(zip(then["by"], key, strict=True)) | aggregates_of(group, then["agg"]) for key, group in groups.items()
+    ]
 
 
 def _plain(value: Any) -> Any:
