@@ -20,9 +20,9 @@ from support.join_cases import aggregates_of, condition_of, lots_of
 KINDS = [pa.int64(), pa.int64(), pa.float64(), pa.timestamp("ms"), pa.timestamp("s")]
 SLIDING = ["count(0)", "count(1)", "count(2)", "count(3)", "time(0)", "time(1)", "time(3)", "delta(m, 2)"]
 BATCHED = [
-    "retain 1", "retain 2", "within 2", "within 3", "within 3 retain 2", "within 4 every 2", "within 3 every 3 retain 2",
-    "retain 2 every 2", "retain 2 every 3", "retain 3 with unique m", "partition by m retain 1", "within 3 with unique m",
-    "partition by m within 3 every 2 retain 1", "within 2 every 3",
+    "retain 1", "retain 2", "within 2", "within 3", "within 3 retain 2", "within 4 every 2", "within 2 every 3",
+    "retain 2 every 2", "retain 2 every 3", "within 3 every 3 retain 2", "retain 3 with unique m",
+    "within 3 with unique m", "partition by m retain 1", "partition by m within 3 every 2 retain 1",
 ]  # fmt: skip
 ONE_WINDOW = [
     "time(2)",
