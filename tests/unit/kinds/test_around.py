@@ -6,9 +6,10 @@ around(2, 1)   left      L
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,16 @@ from hypothesis import strategies as st
 
 from support.strategies import examples
 from wincli.windowing.columns.arrays import Ints, Mask
-from wincli.windowing.kinds.context import WindowContext, window_marks
+from wincli.windowing.kinds.context import Signals, WindowContext, window_marks
 from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.language.joins import BOTH, LEFT, RIGHT, SIDE, Around, At, Join, Joined
 from wincli.windowing.rows.marks import no_marks
 from wincli.windowing.rows.membership import gathered
-from wincli.windowing.rows.panes import BY_TICK, CLOSED_BY, Panes
+from wincli.windowing.rows.panes import BY_TICK, CLOSED_BY, Panes, reason
 from wincli.windowing.rows.sequence import Sequences, build
+from wincli.windowing.scan.operator_scan import Emission, already_emitted, snapshot
+from wincli.windowing.state.carry import Carry, Registers
+from wincli.windowing.state.window_state import WindowState, merge, restore
 
 KINDS = [pa.int64(), pa.int32(), pa.float64(), pa.timestamp("ms"), pa.timestamp("us", "UTC"), pa.decimal128(9, 1)]
 HOW = ["inner", "left", "right", "full", "semi", "anti"]
@@ -33,12 +37,13 @@ HOW = ["inner", "left", "right", "full", "semi", "anti"]
 
 @dataclass(frozen=True)
 class Row:
-    """A row of one log, or of two. ``t``: in the unit of the clock."""
+    """A row. ``t``: in the unit of the clock. ``row``: its place in order, ``pos``: that of arrival."""
 
     key: int | None
     t: int
     side: int
     row: int = -1
+    pos: int = -1
 
 
 @dataclass(frozen=True)
@@ -53,22 +58,27 @@ class Pane:
     tags: list[int] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
 class Matches:
-    """A condition of pairs: both rows together are even."""
+    """A condition of pairs, by the positions of rows."""
+
+    pos: Ints
 
     def holds(self, rows: pa.RecordBatch, left: Ints, right: Ints) -> Mask:
-        assert len(left) == len(right)
         assert (left >= 0).all()
         assert (right >= 0).all()
-        return np.asarray((left * 7 + right) % 3 > 0)
+        return np.array([matches(*pair) for pair in zip(self.pos[left], self.pos[right], strict=True)], np.bool_)
 
 
 def matches(left: int, right: int) -> bool:
     return (left * 7 + right) % 3 > 0
 
 
-def sequences_of(rows: list[Row], kind: pa.DataType, has_keys: bool) -> tuple[Sequences, list[Row]]:
-    """Put rows, in the order in which they arrive, in order; also return them in this order."""
+def sequences_of(rows: list[Row], kind: pa.DataType, has_keys: bool, first: int = 0) -> tuple[Sequences, list[Row]]:
+    """Put rows, in the order in which they arrive, in order; also return them in this order.
+
+    ``first``: the position of the first of them.
+    """
     if pa.types.is_decimal(kind):
         clock = pa.array([Decimal(each.t) for each in rows], kind)
     else:
@@ -76,8 +86,9 @@ def sequences_of(rows: list[Row], kind: pa.DataType, has_keys: bool) -> tuple[Se
     columns = {"k": pa.array([each.key for each in rows], pa.int64()), "t": clock}
     columns[SIDE] = pa.array([each.side for each in rows], pa.int8())
     table = pa.RecordBatch.from_pydict(columns)
-    found = build(table, np.arange(len(rows)), ["k"] if has_keys else [], ["t"], ["k", "t", SIDE])
-    return found, [Row(rows[pos].key, rows[pos].t, rows[pos].side, row) for row, pos in enumerate(found.pos.tolist())]
+    found = build(table, first + np.arange(len(rows)), ["k"] if has_keys else [], ["t"], ["k", "t", SIDE])
+    ordered = [rows[pos - first] for pos in found.pos.tolist()]
+    return found, [replace(each, row=row, pos=int(found.pos[row])) for row, each in enumerate(ordered)]
 
 
 def reference(rows: list[Row], spec: Joined, unit: Fraction, has_keys: bool, has_match: bool) -> list[Pane]:
@@ -113,19 +124,17 @@ def partners(one: Row, meets: list[Row], spec: Joined, unit: Fraction, has_match
         before = [r for r in meets if r.t * unit <= t - window.before][-1:]
         if window.prevailing and before and before[0] not in inside:
             inside = before + inside
-        return [(r.row, None) for r in inside if not has_match or matches(one.row, r.row)]
+        return [(r.row, None) for r in inside if not has_match or matches(one.pos, r.pos)]
     assert isinstance(window, At)
     found = list[tuple[int, int | None]]()
     for tag, offset in enumerate(window.offsets):
         limit = t + offset
         seen = [r for r in meets if r.t * unit < limit or (r.t * unit == limit and not spec.join.strict)]
-        newest = seen[-1].row if seen else -1
-        if seen and window.within is not None and limit - seen[-1].t * unit > window.within:
-            newest = -1
-        if newest >= 0 and has_match and not matches(one.row, newest):
-            newest = -1
-        if newest >= 0 or spec.join.how == "left":
-            found.append((newest, tag))
+        is_near = bool(seen) and (window.within is None or limit - seen[-1].t * unit <= window.within)
+        if is_near and (not has_match or matches(one.pos, seen[-1].pos)):
+            found.append((seen[-1].row, tag))
+        elif spec.join.how == "left":
+            found.append((-1, tag))
     return found
 
 
@@ -135,13 +144,14 @@ def reach(window: Any) -> tuple[Fraction, Fraction]:
     return min(window.offsets), max(window.offsets)
 
 
-def panes_of(
-    sequences: Sequences, spec: Joined, clock: int | None = None, has_match: bool = False, **context: Any
-) -> Panes:
-    condition: Any = Matches() if has_match else None
-    seen = WindowContext(clock=clock, match=condition, **context)
-    panes, _ = kind_of(spec).panes(sequences, window_marks(no_marks(sequences.rows, ["t"])), seen)
+def panes_of(sequences: Sequences, spec: Joined, has_match: bool = False, **context: Any) -> Panes:
+    condition: Any = Matches(sequences.pos) if has_match else None
+    panes, _ = kind_of(spec).panes(sequences, signals_of(sequences), WindowContext(match=condition, **context))
     return panes
+
+
+def signals_of(sequences: Sequences) -> Signals:
+    return window_marks(no_marks(sequences.rows, ["t"]))
 
 
 def pairs_of(panes: Panes, at: int) -> tuple[list[tuple[int, int]], list[int]]:
@@ -155,14 +165,15 @@ def pairs_of(panes: Panes, at: int) -> tuple[list[tuple[int, int]], list[int]]:
 
 
 ROWS = st.lists(
-    st.tuples(st.sampled_from([None, 0, 0, 1, 1, 2]), st.integers(-3, 12), st.sampled_from([LEFT, RIGHT, BOTH])),
-    max_size=14,
+    st.tuples(st.sampled_from([0, 0, 0, 0, 1, None]), st.integers(-3, 12), st.sampled_from([LEFT, RIGHT, BOTH])),
+    min_size=4,
+    max_size=16,
 )
 
 
 @st.composite
 def windows(draw: st.DrawFn, how: str) -> Any:
-    amounts = st.integers(-8, 8).map(lambda n: Fraction(n, draw(st.sampled_from([1, 1, 2]))))
+    amounts = st.sampled_from([0, 1, 2, 3, 5, 7, -1, -3]).map(lambda n: Fraction(n, draw(st.sampled_from([1, 1, 2]))))
     if how in {"inner", "left"} and draw(st.booleans()):
         offsets = draw(st.lists(amounts, min_size=1, max_size=3))
         return At(tuple(offsets), draw(st.sampled_from([None, Fraction(0), Fraction(2), Fraction(7, 2)])))
@@ -187,7 +198,7 @@ def test_panes_are_those_of_a_search_through_all_pairs(
     latest = max((each.t for each in rows), default=0) + ahead
     per_unit = 10 if pa.types.is_decimal(kind) else 1
     clock = float(latest) if pa.types.is_floating(kind) else latest * per_unit
-    panes = panes_of(sequences, scaled, clock, has_match)
+    panes = panes_of(sequences, scaled, has_match, clock=clock)
     wanted = reference(ordered, scaled, unit, has_keys, has_match)
     by_key = sorted({each.key for each in ordered}, key=lambda key: (key is None, key)) if has_keys else [0]
     wanted = [each for key in by_key for each in wanted if not has_keys or each.key == key]
@@ -217,6 +228,70 @@ def test_panes_are_those_of_a_search_through_all_pairs(
         ]
     else:
         assert (membership.hi - membership.lo).tolist() == [len(each.pairs) for each in wanted]  # type: ignore[union-attr]
+
+
+def by_position(panes: Panes, sequences: Sequences, at: int) -> Any:
+    """A pane as every run calls it: its key, its instant, what brought it out, the positions of its rows."""
+    assert panes.at is not None
+    assert sequences.keys is not None
+    pairs, tags = pairs_of(panes, at)
+    names = [tuple(int(sequences.pos[row]) if row >= 0 else -1 for row in pair) for pair in pairs]
+    key = str(sequences.keys.column("k")[int(panes.key[at])])
+    return key, panes.at[at].as_py(), CLOSED_BY[panes.closed_by[at]], names, tags
+
+
+def came_out(panes: Panes, picks: Ints, sequences: Sequences) -> Mask:
+    """Which rows some of the panes show."""
+    shown = np.zeros(len(sequences), np.bool_)
+    for at in picks.tolist():
+        shown[[row for pair in pairs_of(panes, at)[0] for row in pair if row >= 0]] = True
+    return shown
+
+
+def one_night(
+    spec: Joined, new: Sequences, before: Carry, context: WindowContext, has_match: bool
+) -> tuple[list[Any], Carry]:
+    """The panes that come out of new rows behind a carry, and what goes on behind them."""
+    kind, sequences = kind_of(spec), new
+    idle: WindowState | None = None
+    if before.state is not None:
+        sequences, restored, idle = restore(None, before.state, new)
+        context = replace(context, restored=restored, since=before.registers.clock)
+    matching: Any = Matches(sequences.pos) if has_match else None
+    context, signals = replace(context, match=matching), signals_of(sequences)
+    panes, _ = kind.panes(sequences, signals, context)
+    is_new = np.ones(len(panes), np.bool_)
+    if before.state is not None:
+        is_new = ~already_emitted(kind, panes, context, sequences)
+    picks = np.flatnonzero(is_new & (panes.closed_by != reason("end")) if context.hold else is_new)
+    keys, nothing = len(sequences.bounds) - 1, np.zeros(len(sequences), np.bool_)
+    emission = Emission(came_out(panes, picks, sequences), nothing, np.zeros(keys, np.int64), pa.nulls(keys))
+    state = snapshot(kind, sequences, signals, context, panes, emission)
+    state = state if idle is None else merge(state, idle)
+    found = [by_position(panes, sequences, at) for at in picks.tolist()]
+    return found, Carry(Registers(clock=context.clock), state)
+
+
+@given(st.data(), ROWS, st.sampled_from(HOW), st.booleans())
+@examples(3000)
+def test_nights_are_one_run(data: st.DataObject, drawn: list[Any], how: Any, is_one_log: bool) -> None:
+    rows = [Row(*each) if is_one_log else Row(*each[:2], min(each[2], RIGHT)) for each in drawn]
+    rows.sort(key=lambda each: each.t if is_one_log else (each.t, each.side != RIGHT))
+    spec = Joined(data.draw(windows(how)), Join("r", None if is_one_log else "R", how=how))
+    has_match = data.draw(st.booleans())
+    every, _ = sequences_of(rows, pa.int64(), True)
+    wanted = panes_of(every, spec, has_match)
+    cuts = [0, *sorted(data.draw(st.lists(st.integers(0, len(rows)), min_size=1, max_size=5))), len(rows)]
+    found, carry = list[Any](), Carry()
+    for first, stop in pairwise(cuts):
+        new, _ = sequences_of(rows[first:stop], pa.int64(), True, first)
+        clock = rows[stop - 1].t if stop else None
+        at_end: Any = "flush" if stop == len(rows) else "hold"
+        out, carry = one_night(spec, new, carry, WindowContext(clock=clock, at_end=at_end), has_match)
+        found += out
+    found.sort(key=lambda each: each[0])
+    expected = [by_position(wanted, every, at) for at in range(len(wanted))]
+    assert found == sorted(expected, key=lambda each: each[0])
 
 
 def scale(spec: Joined, unit: Fraction) -> Joined:
@@ -250,3 +325,54 @@ def test_examples(window: Any, left: list[int], right: list[int], wanted: list[l
     sequences, ordered = sequences_of(rows, pa.int64(), True)
     panes = panes_of(sequences, Joined(window, Join("r", "R")))
     assert [[ordered[other].t for _, other in pairs_of(panes, at)[0]] for at in range(len(panes))] == wanted
+
+
+NOW = 10
+
+
+@pytest.mark.parametrize(
+    ("window", "how", "path", "left", "right"),
+    [
+        (Around(Fraction(3), Fraction(0)), "inner", "R", [10], [7, 8, 9, 10]),
+        (Around(Fraction(3), Fraction(2)), "inner", "R", [8, 9, 10], [5, 6, 7, 8, 9, 10]),
+        (Around(Fraction(3), Fraction(0), True), "left", "R", [10], [6, 7, 8, 9, 10]),
+        (Around(Fraction(-2), Fraction(5)), "inner", "R", [5, 6, 7, 8, 9, 10], [7, 8, 9, 10]),
+        # a bit says whether right rows had a partner; in one log their left rows do
+        (Around(Fraction(3), Fraction(-3)), "full", "R", [10], [7, 8, 9, 10]),
+        (Around(Fraction(3), Fraction(-3)), "full", None, [10], [7, 8, 9, 10]),
+        (Around(Fraction(3), Fraction(-1)), "right", None, [8, 9, 10], [7, 8, 9, 10]),
+        (At((Fraction(0),)), "left", "R", [10], [9, 10]),
+        (At((Fraction(-4), Fraction(1))), "left", "R", [9, 10], [4, 5, 6, 7, 8, 9, 10]),
+        (At((Fraction(0),), Fraction(1)), "left", "R", [10], [9, 10]),
+    ],
+)
+def test_the_state_keeps_what_rows_to_come_can_still_need(
+    window: Any, how: Any, path: str | None, left: list[int], right: list[int]
+) -> None:
+    rows = [Row(0, t, side) for t in range(11) for side in (RIGHT, LEFT)]
+    sequences, ordered = sequences_of(rows, pa.int64(), True)
+    kind = kind_of(Joined(window, Join("r", path, how=how)))
+    kept = kind.retained_rows(sequences, WindowContext(clock=NOW), None, None)
+    for side, wanted in ((LEFT, left), (RIGHT, right)):
+        assert [each.t for each in ordered if each.side == side and kept[each.row]] == wanted
+
+
+def test_the_newest_row_is_not_kept_once_it_is_too_old_for_every_row_to_come() -> None:
+    rows = [Row(0, 1, RIGHT), Row(1, 10, LEFT)]
+    sequences, _ = sequences_of(rows, pa.int64(), True)
+    for within, wanted in ((Fraction(8), False), (Fraction(9), True), (None, True)):
+        kind = kind_of(Joined(At((Fraction(0),), within), Join("r", "R")))
+        assert kind.retained_rows(sequences, WindowContext(clock=NOW), None, None).tolist() == [wanted, True]
+
+
+@pytest.mark.parametrize("path", [None, "R"])
+def test_a_right_row_that_had_a_partner_in_an_earlier_night_is_not_alone(path: str | None) -> None:
+    #   right  R |   |        R meets L in the first night, and may meet others until 8
+    #   left     L   | L   L
+    rows = [Row(0, 3, RIGHT), Row(0, 5, LEFT), Row(1, 6, LEFT), Row(1, 20, LEFT)]
+    spec, found, carry = Joined(Around(Fraction(5), Fraction(0)), Join("r", path, how="full")), list[Any](), Carry()
+    for first, stop in ((0, 2), (2, 3), (3, 4)):
+        new, _ = sequences_of(rows[first:stop], pa.int64(), True, first)
+        out, carry = one_night(spec, new, carry, WindowContext(clock=rows[stop - 1].t, at_end="hold"), False)
+        found += out
+    assert [each[:4] for each in found] == [("0", 5, "time", [(1, 0)]), ("1", 6, "time", [(2, -1)])]

@@ -231,12 +231,12 @@ class AroundKind(WindowKind):
             clock = sides.right.clock[alone]
             low = np.insert(low, turn, sides.later(clock, -self.after))
             high = np.insert(high, turn, sides.later(clock, self.before))
-        closed = causes_by_clock(at < sides.now, np.int8(reason("time")), np.int8(reason("end")))
+        cause, closed_by = causes_by_clock(at < sides.now, np.int8(reason("time")), np.int8(reason("end")))
         counts = np.bincount(key, minlength=len(sequences.bounds) - 1)
         number = np.arange(len(key)) - np.repeat(np.cumsum(counts) - counts, counts)
-        times = [sides.grid.to_arrow(each) for each in (low, high, at)]
+        start, end, instant = (sides.grid.to_arrow(each) for each in (low, high, at))
         rows = self._membership(sides, key, pairs, context)
-        return Panes(key, number, rows, *closed, *times, pairs=pairs), signals.marks
+        return Panes(key, number, rows, cause, closed_by, start, end, instant, pairs=pairs), signals.marks
 
     def _membership(self, sides: _Sides, key: Ints, pairs: Pairs, context: WindowContext) -> Ranges:
         """Return the right rows of each pane, where these are ranges; else ranges of as many."""
