@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, create_model
 
@@ -26,7 +26,7 @@ from ..windowing.language.enrichment import (
 from ..windowing.language.joins import parse_join
 from ..windowing.language.options import WINDOW_OPTIONS, Options
 from ..windowing.language.parser import parse_aggregate, parse_window
-from ..windowing.language.spec import AggregateCall, AggregateExpression, WindowSpec
+from ..windowing.language.spec import AggregateCall, AggregateExpression, Joined, WindowSpec
 from ..windowing.language.tokens import decimal_text
 from ..windowing.support.formats import TABLE_FORMATS, AnyFormat
 from ..windowing.support.option import REQUIRED, Option
@@ -83,7 +83,8 @@ class Stage(_Stage):
 
     @cached_property
     def spec(self) -> WindowSpec:
-        return parse_window(self.window)
+        window, join = parse_window(self.window), self.options.join
+        return window if join is None else Joined(window, join)
 
     @cached_property
     def calls(self) -> tuple[AggregateCall | AggregateExpression, ...] | None:
@@ -117,6 +118,16 @@ else:
     _Job = _with_options(_Whole, JOB_OPTIONS)
 
 
+@dataclass(frozen=True, slots=True)
+class RightSide:
+    """The right side of a join, where that is another log: the name of the join, and where the log is."""
+
+    name: str
+    path: str
+
+
+ReadBeside: TypeAlias = BesideRows | RightSide
+"""A table, or the right side of a join, that a job reads beside its input."""
 PIPE = "-"
 """As input: stdin; as output: stdout."""
 
@@ -143,7 +154,7 @@ class Places:
     stdin: Stdin | None = None
     stdout: str | None = None
     bases: tuple[str, ...] = ()
-    tables: tuple[BesideRows, ...] | None = None
+    tables: tuple[ReadBeside, ...] | None = None
 
 
 class Job(_Job):
@@ -176,11 +187,20 @@ class Job(_Job):
         )
 
     @cached_property
-    def tables(self) -> tuple[BesideRows, ...]:
-        """The tables that the job reads beside its input; in a range those of the unit."""
+    def tables(self) -> tuple[ReadBeside, ...]:
+        """The tables and logs that the job reads beside its input; in a range those of the unit."""
         if self.places.tables is not None:
             return self.places.tables
-        return (*map(parse_enrichment, self.enrich), *map(parse_windows, self.windows))
+        joins = (each.options.join for each in self.stages)
+        logs = (RightSide(join.name, join.path) for join in joins if join is not None and join.path is not None)
+        return (*map(parse_enrichment, self.enrich), *map(parse_windows, self.windows), *logs)
+
+    def right_of(self, stage: Stage) -> RightSide | None:
+        """Return the right side of a stage's join, in a range that of the unit; None where it is no other log."""
+        join = stage.options.join
+        if join is None or join.path is None:
+            return None
+        return next(each for each in self.tables if isinstance(each, RightSide) and each.name == join.name)
 
     @property
     def enrichments(self) -> tuple[Enrichment, ...]:
@@ -253,8 +273,10 @@ class Job(_Job):
         return self.keep or max(_LEAST_KEPT, units + 1, there)
 
 
-def beside_text(table: BesideRows) -> str:
+def beside_text(table: ReadBeside) -> str:
     """Return what a table is that a job reads beside its input."""
+    if isinstance(table, RightSide):
+        return f"log {table.name} of --join"
     return "enrich table" if isinstance(table, Enrichment) else "table of windows"
 
 

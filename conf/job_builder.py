@@ -13,7 +13,7 @@ from ..windowing.language.spec import TableWindows
 from ..windowing.support.address import Address
 from ..windowing.support.formats import TABLE_FORMATS
 from ..windowing.support.redaction import MASK, redacted, redacted_path
-from .job import PIPE, SHARED_KEYS, SINGLE_KEYS, Job, with_table_outputs
+from .job import PIPE, SHARED_KEYS, SINGLE_KEYS, Job, RightSide, with_table_outputs
 from .job_file import JobFile, layered
 from .ranges import has_date, units
 from .yaml_nodes import Location, Problem, as_error, location, option
@@ -215,6 +215,9 @@ def _check_tables(job: Job) -> None:
         if spec.name not in [each.name for each in job.window_tables]:
             do = f'--windows "{spec.name}=PATH [on KEY] from START to END"'
             raise ConfigError(f"table({spec.name}) needs its windows", f"say {do}")
+    for each in job.tables:
+        if isinstance(each, RightSide) and names.count(each.name) > 1:
+            raise ConfigError(f"--join {each.name} has the name of another log or table", "name it apart")
     for each in job.window_tables:
         if names.count(each.name) > 1:
             raise ConfigError(f"--windows {each.name} has the name of another table", "name it apart")

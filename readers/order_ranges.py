@@ -21,6 +21,7 @@ from ..windowing.rows.projection import RowExpressions, with_columns
 from ..windowing.rows.sequence import one_batch
 from ..windowing.support.value_table import share, value_table
 from .files.file import Located
+from .joined import BothSides, rebound
 from .source import FileSource
 from .values.types import Mask, unify
 
@@ -58,7 +59,7 @@ class OrderRange:
 class SourceRange:
     """A part of one source, to be merged with others.
 
-    ``source``: the input that holds the rows; no step has been added to it.
+    ``source``: the input that holds the rows; it has no step but that for both sides of a join.
     ``shift``: the number that is added to all arrival positions.
     ``rows``: which of its rows.
     """
@@ -138,7 +139,11 @@ def merge(ranges: Sequence[SourceRange], expressions: RowExpressions) -> FileSou
         text_at,
         list(chain.from_iterable(source.names for source in sources)),
         tuple(dict.fromkeys(chain.from_iterable(source.skipped for source in sources))),
-        steps=(Within(tuple(firsts[:-1]), tuple(each.rows for each in ranges), expressions),),
+        rights=sources[0].rights,
+        steps=(
+            *(rebound(step, schema) for step in sources[0].steps if isinstance(step, BothSides)),
+            Within(tuple(firsts[:-1]), tuple(each.rows for each in ranges), expressions),
+        ),
     )
 
 

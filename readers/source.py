@@ -35,12 +35,19 @@ class FileKind:
     ``names``: the names of their columns, in their order.
     ``formats``: the timestamp format of columns that are declared with one, by column.
     ``of_folders``: the columns whose value comes from the folder of the file.
+    ``stored``: the names in the files, by column, where these are others; no other column is there.
     """
 
     reader: FormatReader
     names: tuple[str, ...]
     formats: Mapping[str, str | None]
     of_folders: frozenset[str]
+    stored: Mapping[str, str] | None = None
+
+    def own(self, columns: Iterable[str]) -> dict[str, str]:
+        """Return those columns that the files have, each with its name there."""
+        own = {name: name for name in columns} if self.stored is None else self.stored
+        return {name: own[name] for name in columns if own.get(name) in self.names and name not in self.of_folders}
 
 
 class WindowSource(NamedTuple):
@@ -67,6 +74,7 @@ class FileSource:
     ``type_places``: by column, the file, or what else it is, that made its type what it is, for messages.
     ``is_cut``: whether the input has more rows than are read.
     ``windows``: the tables of windows that the job reads beside it.
+    ``rights``: the right sides of joins, by the name of the join; rows of that of the first stage are among its own.
     ``whole``: the last split as the reader knows it, where only its first rows are read; else None.
     ``shift``, ``steps``, ``schema``: as `windowing.ports.Source` has them.
     """
@@ -85,6 +93,7 @@ class FileSource:
     is_cut: bool = False
     whole: Split | None = None
     windows: tuple[WindowSource, ...] = ()
+    rights: Mapping[str, FileSource] = field(default_factory=dict)
     shift: int = 0
     steps: tuple[Step, ...] = ()
     schema: pa.Schema = field(init=False)  # folded once: it is asked for at each reading of a split
@@ -121,14 +130,15 @@ class FileSource:
             if name not in self.stored.names:
                 raise InputError(f"no file has a column {name!r}", did_you_mean(name, self.stored.names))
         kind = self.kinds[split.file]
-        want = {
-            name: ColumnType(self.stored.field(name).type, kind.formats.get(name))
-            for name in columns
-            if name in kind.names and name not in kind.of_folders
-        }
+        there = kind.own(columns)
+        want = {own: ColumnType(self.stored.field(name).type, kind.formats.get(own)) for name, own in there.items()}
         encoded = [name for name in dictionary if name in columns and is_text(self.stored.field(name).type)]
+        request = ReadRequest(kind.names, want, tuple(there.get(name, name) for name in encoded))
         own = self._as_read(split)
-        found = kind.reader.read(self.places[split.file], own, ReadRequest(kind.names, want, tuple(encoded)))
+        found = kind.reader.read(self.places[split.file], own, request)
+        if kind.stored is not None:
+            names = {own: name for name, own in there.items()}
+            found = replace(found, table=found.table.rename_columns([names[own] for own in found.table.column_names]))
         if own is not split:  # only its first rows are of the input
             count = int(np.searchsorted(found.offsets, split.rows))
             rejects = tuple(each for each in found.rejects if each.offset < split.rows)

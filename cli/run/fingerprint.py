@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from typing import Any
 
 from ...conf.job import BESIDE, as_recorded, default_stage, plain_amounts
 from ...conf.options import JOB_OPTIONS
-from ...windowing.errors import ConfigError, printable
+from ...windowing.errors import ConfigError, SpecError, printable
+from ...windowing.language.joins import parse_join
 from ...windowing.ports import InputFile
 from ...windowing.support.address import Address
 from ...windowing.support.option import option_text
@@ -72,6 +74,9 @@ def _different(
 
 
 def _normal(key: str, value: Any) -> Any:
+    if key == "join" and value is not None:  # which files it has read is another question
+        with suppress(SpecError):
+            value = str(parse_join(value).without_place)
     return as_recorded(key, plain_amounts(key, value))
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from ...conf.job import Job, recorded
 from ...conf.option_values import partition_column
 from ...conf.ranges import Unit
+from ...readers.joined import left_files
 from ...readers.source import FileSource
 from ...windowing.engine.enrich import TableState
 from ...windowing.engine.snapshot import restore
@@ -312,7 +313,7 @@ class UnitRun(PlainRun):
             unit.start.isoformat() if unit.start else None,
             unit.end.isoformat() if unit.end else None,
             self.mode.previous,
-            rows.files if rows is not None else from_root(staged.plan.source.files),
+            rows.files if rows is not None else from_root(left_files(staged.plan.source)),
             self.staging.outputs,
             stages,
             self.staging.token,

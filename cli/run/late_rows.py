@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from ...conf.job import Job
 from ...conf.ranges import Unit
+from ...readers.joined import left_files
 from ...readers.order_ranges import OrderRange, SourceRange, count_before, merge
 from ...readers.source import FileSource
 from ...windowing.engine.task import FILES
@@ -136,7 +137,7 @@ def rows_on_time(state: State, found: LateRows) -> UnitInputRows | None:
     after = _position(state, state.newest_before(found.unit.ordinal)) if found.rows else None
     own = [SourceRange(found.source, 0, OrderRange(after))]
     read = merge(own, row_expressions(found.job)) if found.rows else found.source
-    return UnitInputRows(read, from_root(found.source.files), tuple(found.rows))
+    return UnitInputRows(read, from_root(left_files(found.source)), tuple(found.rows))
 
 
 def _earlier(state: State, unit: Unit) -> list[UnitRecord]:
@@ -210,7 +211,7 @@ def _unit_input_rows(
     sources: Mapping[str, tuple[int, FileSource]],
 ) -> UnitInputRows:
     if not wanted and not record.lent:
-        return UnitInputRows(own, from_root(own.files))
+        return UnitInputRows(own, from_root(left_files(own)))
     after, before = _position(late.state, prior), _position(late.state, record)
     ranges, borrowed = [SourceRange(own, 0, OrderRange(after) if record.lent else OrderRange())], []
     for rows in wanted:
@@ -222,7 +223,7 @@ def _unit_input_rows(
             ordinal, source = lender.ordinal, _open(late, *late.job_of(lender), prior)
         ranges.append(SourceRange(source, (ordinal - record.ordinal) * UNIT_DISTANCE, OrderRange(after, before)))
         borrowed.append(BorrowedRows(rows.label, from_root(source.files)))
-    return UnitInputRows(merge(ranges, expressions), from_root(own.files), record.lent, tuple(borrowed))
+    return UnitInputRows(merge(ranges, expressions), from_root(left_files(own)), record.lent, tuple(borrowed))
 
 
 def _open(late: LateBackfill, job: Job, files: Sequence[str] | None, before: UnitRecord | None) -> FileSource:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from ...conf.job import Job, Stage
+from ...conf.job import Job, ReadBeside, RightSide, Stage
+from ...readers.joined import join_sources, sides_of
 from ...readers.open import NoColumnError, open_source
 from ...readers.source import FileSource, WindowSource
 from ...readers.values.types import Named
@@ -18,14 +19,16 @@ from ...windowing.enrichment.step import Enrich, enrichments_of
 from ...windowing.errors import InputError, WincliError
 from ...windowing.expressions.syntax import Expression
 from ...windowing.kinds.registry import kind_of
-from ...windowing.language.enrichment import BesideRows, Enrichment
+from ...windowing.language.enrichment import Enrichment
+from ...windowing.language.joins import LEFT
 from ...windowing.language.options import sort_key
-from ...windowing.language.spec import HIDDEN, AggregateCall, Column
+from ...windowing.language.spec import HIDDEN, AggregateCall, Column, Joined
 from ...windowing.planning.matched_calls import matched_calls
 from ...windowing.planning.pane_columns import OVERLAP, SHARE
-from ...windowing.ports import Executor, Source
+from ...windowing.planning.sides import SIDES, Sides, bind_sides
+from ...windowing.ports import Executor, Source, StreamInfo
 from ...windowing.rows.projection import VIRTUAL, RowExpressions
-from .request import read_options
+from .request import naming_stage, read_options
 
 _MARKS = ("auto", "files", "none")
 
@@ -53,12 +56,32 @@ def open_input(
     files: Sequence[str] | None = None,
     known: KnownColumns = NOTHING_KNOWN,
 ) -> FileSource:
-    """Open the input of a job's first stage, or only ``files`` of it. Raises what `open_source` raises.
+    """Open the input of a job's first stage, or only ``files`` of it; of a join both sides, as one input.
 
-    ``executor``: scans large text.
+    ``executor``: scans large text. Raises what `open_source` and `bind_sides` raise.
     """
     paths = job.inputs if files is None else files
-    return open_source(paths, read_options(job), executor, known.input, named_columns(job))
+    source = open_source(paths, read_options(job), executor, known.input, named_columns(job))
+    stage = job.stages[0]
+    asked = job.right_of(stage)
+    if asked is None:
+        return source
+    right = _open_table(job, asked, executor, known.tables.get(asked.name, ()))
+    with naming_stage(job, stage.name):
+        sides = sides_with(stage, right, source.schema, source.stream, frozenset(source.constants))
+    return join_sources(source, right, sides)
+
+
+def sides_with(
+    stage: Stage, right: FileSource, left: pa.Schema, stream: StreamInfo | None, of_folders: Collection[str]
+) -> Sides:
+    """Return both sides of a stage's join; ``left``, ``stream`` and ``of_folders`` are of its input."""
+    order_by: Any = "arrival" if stage.order_by == ("arrival",) else stage.order_by
+    spec = stage.spec
+    assert isinstance(spec, Joined), "a stage with another log joins it"
+    return bind_sides(
+        spec.join, spec.window, left, right.schema, stage.key, order_by, of_folders, stream, own_columns(right)
+    )
 
 
 def open_unit(job: Job, executor: Executor, earlier: Earlier) -> FileSource:
@@ -74,17 +97,24 @@ def open_unit(job: Job, executor: Executor, earlier: Earlier) -> FileSource:
         failure = error
     lacking = _Lacking.of(job, source)
     known: list[Named] = []
+    tables: dict[str, tuple[Named, ...]] = {}
     for own in earlier() if lacking else ():
         try:
             before = open_input(own, executor)
         except InputError:  # it says nothing, or cannot be read any more
             continue
-        if found := lacking.found_in(before):
+        found, sides = lacking.found_in(before), sides_of(before)
+        if sides is not None and found:
+            place, of_right = before.files[0].path, sides.of_right
+            right = pa.schema([field.with_name(of_right[field.name]) for field in found if field.name in of_right])
+            tables[sides.join.name] = (*tables.get(sides.join.name, ()), (place, right))
+            found = pa.schema([field for field in found if field.name in sides.left.names])
+        if found:
             known.append((before.files[0].path, found))
         if lacking.is_settled(before):
             break
-    if known:
-        return open_input(job, executor, known=KnownColumns(tuple(known)))
+    if known or tables:
+        return open_input(job, executor, known=KnownColumns(tuple(known), tables))
     if source is None:
         assert failure is not None
         raise failure
@@ -160,14 +190,17 @@ def named_columns(job: Job) -> frozenset[str]:
     found = set(_named(job.stages[0]))
     found |= {pair.left for each in job.enrichments for pair in each.keys}
     found |= {each.asof.order.left for each in job.enrichments if each.asof is not None}
+    join = job.stages[0].options.join
+    found |= {pair.left for pair in (*join.keys, *join.orders)} if join is not None else set()
     found -= {
         *VIRTUAL,
         *((OVERLAP, SHARE) if job.stages[0].options.ends else kind_of(job.stages[0].spec).needs.pane_columns),
         *(name for name, _ in job.stages[0].options.let),
     }
-    for each in job.enrichments:
-        taken = {taken.name for taken in each.take or ()}
-        found -= {name for name in found if name in taken or name.startswith(f"{each.name}_")}
+    given = [(each.name, each.take) for each in job.enrichments] + ([] if join is None else [(join.name, join.take)])
+    for prefix, take in given:
+        taken = {taken.name for taken in take or ()}
+        found -= {name for name in found if name in taken or name.startswith(f"{prefix}_")}
     return frozenset(name for name in found if not name.startswith(HIDDEN))
 
 
@@ -211,13 +244,21 @@ def enriched_input(
     ``known``: what earlier runs say of the columns of these. Raises what `open_source` raises for a table, and
     `ConfigError` where a table does not fit the rows.
     """
+    sides = sides_of(source)
     for enrichment in job.enrichments:
         table = _open_table(job, enrichment, executor, known.tables.get(enrichment.name, ()))
         bound = bind_enrichment(enrichment, source.schema, table.schema, own_columns(table))
-        source = source.with_steps([*source.steps, Enrich(bound, table)])
+        side = None if sides is None else SIDES[LEFT] if sides.join.how == "union" else LEFT
+        source = source.with_steps([*source.steps, Enrich(bound, table, side=side)])
     for request in job.window_tables:
         table = _open_table(job, request, executor, known.tables.get(request.name, ()))
         source = replace(source, windows=(*source.windows, WindowSource(request, table)))
+    for stage in job.stages[1:]:
+        asked = job.right_of(stage)
+        if asked is not None:
+            with naming_stage(job, stage.name):
+                right = _open_table(job, asked, executor, known.tables.get(asked.name, ()))
+            source = replace(source, rights={**source.rights, asked.name: right})
     return source
 
 
@@ -229,10 +270,10 @@ def own_columns(table: FileSource) -> tuple[str, ...]:
 def beside(source: FileSource) -> dict[str, Source]:
     """Return the tables that a job reads beside its input, by their names."""
     found: dict[str, Source] = {each.bound.enrichment.name: each.table for each in enrichments_of(source)}
-    return found | {each.request.name: each.table for each in source.windows}
+    return {**found, **{each.request.name: each.table for each in source.windows}, **source.rights}
 
 
-def _open_table(job: Job, request: BesideRows, executor: Executor, known: Sequence[Named]) -> FileSource:
+def _open_table(job: Job, request: ReadBeside, executor: Executor, known: Sequence[Named]) -> FileSource:
     own = read_options(job)
     reading = replace(
         own,
@@ -252,6 +293,8 @@ def _open_table(job: Job, request: BesideRows, executor: Executor, known: Sequen
             return table
         return open_source([request.path], replace(reading, schema=tuple(given)), executor, known)
     except WincliError as error:
-        option = "enrich" if isinstance(request, Enrichment) else "windows"
+        option = (
+            "enrich" if isinstance(request, Enrichment) else "join" if isinstance(request, RightSide) else "windows"
+        )
         error.what = f"--{option} {request.name}: {error.what}"
         raise

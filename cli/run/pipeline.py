@@ -10,6 +10,7 @@ from functools import partial
 
 from ...conf.job import Job
 from ...readers.files.file import Located
+from ...readers.joined import join_sources
 from ...readers.open import open_result
 from ...readers.source import FileSource
 from ...windowing.engine.enrich import TableState, load_tables
@@ -150,6 +151,8 @@ def run_stages(
                 folder = Located(sink.fs, f"{sink.staging}/{sink.parts_in}" if sink.parts_in else sink.root, shown)
                 stream = stream_of(before.stage.plan)
                 stage_input = open_result(folder, before.outcome.parts, stream, plan.job.split_size)
+                if stage.sides is not None:
+                    stage_input = join_sources(stage_input, plan.source.rights[stage.sides.join.name], stage.sides)
             rows = sum(split.rows for split in stage_input.splits)
             own = executor.named(stage_prefix(plan.job, stage.name), rows)
             task = run.restore(stage, task_of(plan, stage, stage_input, stage_output))

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...conf.job import Job, recorded
+from ...readers.joined import left_files
 from ...windowing.columns.arrays import is_instant
 from ...windowing.emit.result_tables import rows_out
 from ...windowing.engine.rejects import epoch_seconds, value_of_reading
@@ -311,7 +312,7 @@ def _manifest(
         schema=(last.stage_output.copy or last.stage_output.sink).result,
         order=stage.plan.order.columns,
         order_why=stage.plan.order.why,
-        inputs=plan.source.files,
+        inputs=left_files(plan.source),
         skipped=len(plan.source.skipped),
         cut_at=plan.cut_at,
         tables=table_files(plan),

@@ -12,6 +12,7 @@ from pyarrow import parquet as pq
 
 from ...conf.job import Job, Stage
 from ...readers.formats.parquet import file_schema
+from ...readers.joined import sides_of
 from ...readers.options import SchemaTypes
 from ...readers.source import FileSource
 from ...windowing.columns.arrays import is_condition
@@ -19,14 +20,16 @@ from ...windowing.engine.task import FILES, NONE, STREAM
 from ...windowing.enrichment.step import enrichments_of, without_enrichments
 from ...windowing.enrichment.window_table import GivenTable
 from ...windowing.errors import ClockError, ConfigError, SpecError, did_you_mean
+from ...windowing.language.joins import SIDE
 from ...windowing.planning.plan import Plan, make_plan, stream_of
 from ...windowing.planning.result_schema import MARK
+from ...windowing.planning.sides import Sides
 from ...windowing.planning.validation import Epoch, check_marks
 from ...windowing.ports import StreamInfo
 from ...windowing.support.column_types import schema_entry
 from ...writers.formats import parquet
 from ...writers.output.sink import check_types
-from .open_input import named_columns, own_columns
+from .open_input import named_columns, own_columns, sides_with
 from .request import naming_stage, read_options
 
 _DELIMITERS = {";": "';'", "\t": "'\\t'", "|": "'|'"}
@@ -48,6 +51,7 @@ class StagePlan:
     ``enriched``: of the first stage, the columns that enrich tables have given its input.
     ``tables``: of the first stage, the columns of each table that the job reads beside its input, by its name.
     ``places``: of the first stage, by column, the file or what else made its type what it is.
+    ``sides``: both sides of its join; None where it has none, or where its input is both sides itself.
     """
 
     request: Stage
@@ -59,6 +63,7 @@ class StagePlan:
     enriched: frozenset[str] = frozenset()
     tables: Mapping[str, pa.Schema] = field(default_factory=dict)
     places: Mapping[str, str] = field(default_factory=dict)
+    sides: Sides | None = None
 
     @property
     def name(self) -> str:
@@ -80,6 +85,7 @@ class _Input:
     ``declared``: the types that the user has given its columns.
     ``of_folders``: the columns whose values are in names of folders.
     ``tables``: the tables of windows that the job reads beside it.
+    ``sides``: both sides of the join whose rows it has; None: it has one side.
     """
 
     schema: pa.Schema
@@ -88,6 +94,7 @@ class _Input:
     declared: SchemaTypes = ()
     of_folders: frozenset[str] = frozenset()
     tables: tuple[GivenTable, ...] = ()
+    sides: Sides | None = None
 
     def explain(self, column: str) -> str | None:
         """Return the reason for the type of a column; None where there is none to give."""
@@ -130,11 +137,19 @@ def plan_stages(job: Job, source: FileSource) -> tuple[StagePlan, ...]:
     read = without_enrichments(source)  # no table has been read yet
     tables = tuple(GivenTable(request, table.schema, own_columns(table)) for request, table in source.windows)
     stage_input = _Input(
-        source.schema, source.stream, read, read_options(job).schema, frozenset(read.constants), tables
+        source.schema,
+        source.stream,
+        read,
+        read_options(job).schema,
+        frozenset(read.constants),
+        tables,
+        sides_of(source),
     )
     planned: list[StagePlan] = []
     for stage in job.stages:
         with naming_stage(job, stage.name):
+            if planned:
+                stage_input = _with_right(job, stage, stage_input, source)
             with _offering_schema(job, source) if not planned else nullcontext():
                 planned.append(_plan_stage(job, stage, stage_input))
             if len(planned) < len(job.stages):
@@ -143,6 +158,14 @@ def plan_stages(job: Job, source: FileSource) -> tuple[StagePlan, ...]:
     texts = tuple(f"{each.name} {each.clauses}" for each in job.enrichments)
     first = replace(planned[0], enrichments=texts, places=read.type_places)
     return (_with_tables(first, source, planned), *planned[1:])
+
+
+def _with_right(job: Job, stage: Stage, stage_input: _Input, source: FileSource) -> _Input:
+    asked = job.right_of(stage)
+    if asked is None:
+        return stage_input
+    sides = sides_with(stage, source.rights[asked.name], stage_input.schema, stage_input.stream, ())
+    return replace(stage_input, schema=sides.schema, sides=sides)
 
 
 @contextmanager
@@ -168,6 +191,11 @@ def _with_tables(stage: StagePlan, source: FileSource, planned: Sequence[StagePl
         own = next(each.table for each in source.windows if each.request == windows.bound.request)
         tables[windows.bound.request.name] = pa.schema([own.schema.field(name) for name in windows.bound.right])
     enriched = frozenset(column.name for each in found for column in each.bound.fields)
+    if stage.sides is not None:
+        right, needed = stage.sides.of_right, stage.plan.projection.needs(stage.plan.columns)
+        of_right = {name: right[name] for name in needed if name in right and name not in stage.sides.left.names}
+        tables[stage.sides.join.name] = pa.schema([stage.sides.right.field(name) for name in of_right.values()])
+        enriched |= {*of_right, SIDE}
     return replace(stage, enriched=enriched, tables=tables)
 
 
@@ -189,11 +217,14 @@ def _plan_stage(job: Job, stage: Stage, stage_input: _Input) -> StagePlan:
     order_by: Any = "arrival" if stage.order_by == ("arrival",) else stage.order_by
     is_plain = stage.plain and stage is job.stages[-1]
     options = replace(stage.options, plain=is_plain, max_rows=job.max_rows_out)
+    key, sides = stage.key, stage_input.sides
+    if sides is not None:
+        key, order_by, options = sides.key, sides.order_by, replace(options, join=sides.join)
     try:
         plan = make_plan(
             stage.spec,
             stage_input.schema,
-            stage.key,
+            key,
             order_by,
             stage.calls,
             options,
@@ -217,7 +248,7 @@ def _plan_stage(job: Job, stage: Stage, stage_input: _Input) -> StagePlan:
             raise ConfigError(what, f'leave it out, or read it as text with --schema "{name}:string"')
     left_out = {*plan.stream_names, *plan.place_names, MARK} if stage.plain and not plan.options.plain else set()
     result = pa.schema([field for field in plan.schema if field.name not in left_out])
-    return StagePlan(stage, schema, plan, result, _marks(stage, stage_input, plan))
+    return StagePlan(stage, schema, plan, result, _marks(stage, stage_input, plan), sides=sides)
 
 
 def _levels(kind: pa.DataType) -> int:

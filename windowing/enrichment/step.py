@@ -10,8 +10,10 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..columns.arrays import decoded
+from ..language.joins import SIDE
 from ..ports import Batch, Looks, Source, Split
 from .binding import BoundEnrichment
 
@@ -44,6 +46,7 @@ class Enrich:
     ``bound``: the enrichment; its keys may be columns of an enrichment before it.
     ``table``: the source of its table.
     ``matches``: what finds the values; None while the table has not been read.
+    ``side``: the side of the rows that get them, where the input has both sides of a join; None: all do.
     """
 
     skips: ClassVar[bool] = True
@@ -52,6 +55,7 @@ class Enrich:
     bound: BoundEnrichment
     table: Source
     matches: Matches | None = None
+    side: int | str | None = None
 
     def schema_after(self, before: pa.Schema) -> pa.Schema:
         return pa.schema([*before, *self.bound.fields])
@@ -69,12 +73,16 @@ class Enrich:
         schema = before.schema
         own = [name for name in columns if name not in wanted]
         needs = self.matches.needs
+        sides = () if self.side is None else (SIDE,)
         keys = [name for name in needs if pa.types.is_string(schema.field(name).type)]
-        read = list(dict.fromkeys([*own, *needs]))
+        read = list(dict.fromkeys([*own, *needs, *sides]))
         batch = before.read(split, read, [name for name in read if name in dictionary or name in keys])
         encoded = [column for name, column in wanted.items() if name in dictionary]
         pos = batch.pos - before.shift
         found = self.matches.values(split, batch.rows.select(needs), pos, list(wanted.values()), encoded)
+        if sides:
+            there = pc.equal(batch.rows.column(SIDE), self.side).to_numpy()
+            found = [each.take(pa.array(np.arange(len(there)), mask=~there)) for each in found]
         values: dict[str, Any] = dict(zip(wanted, found, strict=True))
         for name in own:
             values[name] = batch.rows.column(name) if name in dictionary else decoded(batch.rows.column(name))

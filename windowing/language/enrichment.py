@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from ..errors import Span, SpecError
 from ..expressions.tokens import quoted
@@ -144,17 +144,18 @@ class WindowsFrom:
 
 BesideRows: TypeAlias = Enrichment | WindowsFrom
 """A table that a job reads beside its input."""
-T = TypeVar("T", bound=BesideRows)
+T = TypeVar("T")
 
 
 def with_path(table: T, path: str) -> T:
     """Return the request for a table with another path."""
-    return replace(table, path=path)
+    found: T = replace(cast("Any", table), path=path)
+    return found
 
 
-def at_unit(table: BesideRows, path: str) -> BesideRows:
+def at_unit(table: T, path: str) -> T:
     """Return the request for the table that one unit has for itself, at its path."""
-    return replace(table, path=path, of_unit=True) if isinstance(table, WindowsFrom) else replace(table, path=path)
+    return with_path(replace(table, of_unit=True) if isinstance(table, WindowsFrom) else table, path)
 
 
 def path_text(path: str, bare: re.Pattern[str]) -> str:
