@@ -70,7 +70,7 @@ _METAVARS: Mapping[Kind, str] = {
     "window": "SPEC",
     "windows": "NAME=PATH from..",
 }
-_COMPLETIONS: Mapping[Kind, str] = {"calls": "aggregates", "names": "columns", "window": "windows"}
+_COMPLETIONS: Mapping[Kind, str] = {"calls": "aggregates", "join": "joins", "names": "columns", "window": "windows"}
 
 
 def _listed() -> tuple[Option, ...]:

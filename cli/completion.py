@@ -22,6 +22,7 @@ from typer import Context
 from ..windowing.errors import shown
 from ..windowing.language.aggregate_names import AGGREGATES
 from ..windowing.language.calls import Rule
+from ..windowing.language.joins import CLAUSES, HOWS
 from ..windowing.language.parser import EVICTIONS, POLICIES, SETTINGS, SLIDING_POLICIES
 from ..windowing.support.address import Address
 from ..windowing.support.formats import FORMATS, SUFFIXES, load
@@ -80,7 +81,10 @@ def _first_file(path: str) -> Path:
 
 _LAST_WORD = re.compile(r"(.*?)(\w*)", re.DOTALL)
 _CLAUSES = {"within": ["every ", "retain ", "with unique "], "retain": ["every ", "with unique "]}
-_BEGINNINGS = ("sliding, ", "timeInterval, ", "within ", "retain ", "retain all", "partition by ", "match(", "funnel(")
+_BEGINNINGS = (
+    "sliding, ", "timeInterval, ", "within ", "retain ", "retain all", "partition by ", "match(", "funnel(", "around(",
+    "at(",
+)  # fmt: skip
 
 
 def columns(ctx: Context, incomplete: str) -> list[str]:
@@ -109,18 +113,37 @@ def windows(ctx: Context, incomplete: str) -> list[str]:
     return _shown(_matching(words, head, last))
 
 
+def joins(ctx: Context, incomplete: str) -> list[str]:
+    """Complete the next clause of a join, or the left's columns behind on and by."""
+    head, last = _split(incomplete)
+    said = [word for word in re.findall(r"[a-z]+", head.lower()) if word in CLAUSES]
+    names = bool(said) and said[-1] in ("on", "by") and head.rstrip().endswith((",", said[-1]))
+    if " " not in head.strip() + head[-1:] or "(" in head.rpartition(")")[2]:
+        return []
+    left = [f"{word} " for word in CLAUSES if word not in said and not (word in HOWS and {*said} & {*HOWS})]
+    return _shown(_matching(_columns(ctx) if names else left, head, last))
+
+
 def _next_words(head: str) -> Iterator[str]:
     if not head:
         yield from _calls(POLICIES)
         yield from _BEGINNINGS
+    elif head.startswith(("around", "at")):
+        yield from ["within "] if head.startswith("at") and head.endswith(")") else ()
+    elif head.endswith(" join"):
+        yield from _calls(SLIDING_POLICIES) if head.startswith("sliding") else ("within ", "retain ", "partition by ")
+    elif head.startswith("sliding") and " join " in head:
+        return
     elif head.startswith("sliding"):
+        yield from ["join "] if head.endswith(")") and head.count("(") == 1 else ()
         yield from _calls(SLIDING_POLICIES if head.count("(") < 2 else {})
         yield from ["partitioned", *_calls(EVICTIONS if "(" in head else {})]
     elif head.startswith("timeinterval"):
         yield from [f"{name}(" for name in SETTINGS if name.lower() not in head]
     elif head.partition(" ")[0] in ("within", "retain", "partition"):
         kind = head.partition(" ")[0]
-        yield from _CLAUSES.get(kind, ["within ", "retain ", "with unique "]) if " " in head else ()
+        clauses = _CLAUSES.get(kind, ["within ", "retain ", "with unique "])
+        yield from [*clauses, *([] if " join " in head else ["join "])] if " " in head else ()
     else:
         is_match = head.startswith(("match", "funnel"))
         yield from ["within "] if is_match and head.endswith(")") else ()

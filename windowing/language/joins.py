@@ -134,15 +134,16 @@ class At:
 # How a request is read.
 
 
-_WORDS: Final = ("on", "by", *HOWS, "strict", "where", "take")
-_NO_WORD: Final = rf"(?!(?:{'|'.join(_WORDS)})\b)"
+CLAUSES: Final = ("on", "by", *HOWS, "strict", "where", "take")
+"""The words with which clauses of a request begin."""
+_NO_WORD: Final = rf"(?!(?:{'|'.join(CLAUSES)})\b)"
 _HEAD: Final = re.compile(
     rf"""\s*(?P<name>[^\W\d]\w*)(?:\s*=\s*
-    (?P<path>'(?:[^']|'')*'|"(?:[^"]|"")*"|{_NO_WORD}\S.*?)(?=\s+(?:{"|".join(_WORDS)})\b|\s*\Z))?""",
+    (?P<path>'(?:[^']|'')*'|"(?:[^"]|"")*"|{_NO_WORD}\S.*?)(?=\s+(?:{"|".join(CLAUSES)})\b|\s*\Z))?""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _BARE_PATH: Final = re.compile(
-    rf"(?!['\"]){_NO_WORD}(?!.*\s(?:{'|'.join(_WORDS)})\b)\S(?:.*\S)?", re.DOTALL | re.IGNORECASE
+    rf"(?!['\"]){_NO_WORD}(?!.*\s(?:{'|'.join(CLAUSES)})\b)\S(?:.*\S)?", re.DOTALL | re.IGNORECASE
 )
 
 
@@ -162,8 +163,8 @@ def parse_join(text: str) -> Join:
     clauses: dict[str, Any] = {}
     while cursor.peek().kind != "end" and cursor.keyword() != "take":
         token, word = cursor.peek(), cursor.keyword()
-        if word not in _WORDS:
-            raise cursor.unknown("clause", _WORDS)
+        if word not in CLAUSES:
+            raise cursor.unknown("clause", CLAUSES)
         clause = "how" if word in HOWS else word
         if clause in clauses:
             what = f"a join has one of {', '.join(HOWS)}" if clause == "how" else f"{word} is given twice"
