@@ -12,6 +12,7 @@ from operator import index
 from typing import Any, Final, Protocol, TypeAlias, TypedDict, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from .aggregates.inputs import plain, plain_type
 from .columns.arrays import scale_of
@@ -20,13 +21,14 @@ from .errors import ConfigError, SpecError, short
 from .expressions.syntax import Expression, parse_expression
 from .language.distinct import parse_distinct
 from .language.enrichment import parse_windows
-from .language.joins import parse_join
+from .language.joins import Join, parse_join
 from .language.options import WINDOW_OPTIONS, AtEnd, Closed, Emit, Empty, Options
 from .language.parser import duration_seconds, origin_seconds, parse_aggregate, parse_let, parse_window
 from .language.spec import AggregateCall, AggregateExpression, WindowSpec, default_name
 from .language.tokens import column_text
 from .planning.plan import Plan, make_plan
-from .planning.result_schema import stream_of_columns
+from .planning.result_schema import MARK, stream_of_columns
+from .planning.sides import bind_sides, merge_sides
 from .planning.validation import look_at, no_look
 from .support.option import Option, with_parameters
 
@@ -59,7 +61,7 @@ class DrawnArguments(TypedDict, total=False):
     let: Calls
     where: str | None
     distinct: str | None
-    join: str | None
+    join: str | Mapping[str, Rows] | None
     match: str | None
     having: str | None
     partial: bool
@@ -181,6 +183,10 @@ def _value(declared: Option, given: Any) -> Any:
         return _seconds(declared, given)
     if kind in _AS_GIVEN:
         return _AS_GIVEN[kind](given, name)
+    if isinstance(given, Join):  # of two tables, which are merged by now
+        return given
+    if kind == "join" and isinstance(given, Mapping):
+        raise ConfigError("join: two tables are joined by aggregate() alone", "give it both, or join one with itself")
     text = as_text(given, name)
     if kind == "word" and text not in declared.words:
         raise ConfigError(f"{name} cannot be {text!r}", f"say {' or '.join(declared.words)}")
@@ -278,7 +284,7 @@ def plan_of_call(schema: pa.Schema, given: Mapping[str, Any], rows: pa.Table | N
     """Return the plan of a call over columns of ``schema``. Raises as the parser and `make_plan` do.
 
     ``given``: the arguments of the call by their names: ``window``, ``order_by``, those of `WindowArguments` that were
-        given, and ``state``, if there is one.
+        given, and ``state``, if there is one; or as `merged` returns them.
     ``rows``: some or all rows, where they are there already; only messages and checks of units look at them.
     A table with the columns of a result is read as a stream, in the order in which its panes came out.
     """
@@ -288,7 +294,8 @@ def plan_of_call(schema: pa.Schema, given: Mapping[str, Any], rows: pa.Table | N
     calls = None if aggregates is None else as_calls(aggregates)
     if order is not None and order != "arrival":
         order = as_names(order, "order_by")
-    stream, look = stream_of_columns(schema), no_look if rows is None else look_at(rows)
+    stream = given["stream"] if "stream" in given else stream_of_columns(schema)
+    look = no_look if rows is None else look_at(rows)
     windows = {} if given.get("windows") is None else given["windows"]
     if not isinstance(windows, Mapping):
         do = 'write windows={"NAME [on KEY] from START to END": table}'
@@ -303,6 +310,35 @@ def plan_of_call(schema: pa.Schema, given: Mapping[str, Any], rows: pa.Table | N
             raise ConfigError(f"windows: {request.name!r} is used by no window", do)
         plan = replace(plan, windows=window_table(plan.windows.bound, each))
     return plan
+
+
+def merged(left: pa.Table, given: Mapping[str, Any]) -> tuple[pa.Table, Mapping[str, Any]]:
+    """Return the rows of a call, with those of the table that it joins, and its arguments over both.
+
+    ``given``: the arguments as `plan_of_call` takes them; as they are where ``join`` has no table. Raises as the parser
+    and `bind_sides` do.
+    """
+    tables = given.get("join")
+    if not isinstance(tables, Mapping):
+        return left, given
+    if len(tables) != 1:
+        do = 'write join={"NAME on KEY left": table}; more joins are more calls'
+        raise ConfigError(f"join: {len(tables)} tables are given, and a call joins one", do)
+    [(text, rows)] = tables.items()
+    join = parse_join(as_text(text, "join"))
+    if join.path is not None:
+        raise ConfigError(f"join: {join.path!r} is a path, and a table is given", f"write {join.name} alone")
+    window, order_by, right = given["window"], given["order_by"], as_table(rows)
+    spec = window if isinstance(window, WindowSpec) else parse_window(as_text(window, "window"))
+    order_by = order_by if order_by is None or order_by == "arrival" else as_names(order_by, "order_by")
+    stream, of_right = stream_of_columns(left.schema), stream_of_columns(right.schema)
+    if of_right is not None:
+        right = right.filter(pc.fill_null(pc.not_equal(right[MARK], "only"), True))
+    own = () if of_right is None else of_right.own
+    key = as_names(given.get("key", ()), "key")
+    sides = bind_sides(replace(join, path="*"), spec, left.schema, right.schema, key, order_by, (), stream, own)
+    now = {"join": sides.join, "key": sides.key, "order_by": sides.order_by, "stream": stream}
+    return merge_sides(sides, left, right), {**given, **now}
 
 
 def clock_measure(plan: Plan, clock: Clock | None) -> int | float | None:

@@ -15,6 +15,7 @@ from .arguments import (
     as_marks,
     as_table,
     clock_measure,
+    merged,
     plan_of_call,
     refuse_others,
     takes,
@@ -45,6 +46,8 @@ def aggregate(
 
     ``table``: of Arrow, or any object with ``__arrow_c_stream__`` (pandas, Polars, DuckDB). Names may be one text. A
     result is read as a stream, with its marks (semantics section 10).
+    ``join``: a table to join, by the text of --join without a path: ``{"NAME on KEY left": table}``; or a text alone,
+        for the rows themselves.
     ``marks``: for ``punct()``, a boolean column, with a mark after each true row, or numbers p: after the first p rows.
     ``watermarks``: for event-time panes, pairs (p, w): w seconds after the first p rows; by default from the rows.
     ``rejected``: what to do with rows with null or NaN where the window needs a value, or too late for any pane: an
@@ -61,8 +64,8 @@ def aggregate(
     [[0, 1, 2], [3, -50, 5], [6]]
     """
     refuse_others(aggregate, options)
-    table = as_table(with_known_columns(table, state))
-    given = {**options, "window": window, "order_by": order_by, "state": state}
+    both, given = merged(as_table(table), {**options, "window": window, "order_by": order_by, "state": state})
+    table = as_table(with_known_columns(both, state))
     plan = plan_of_call(table.schema, given, table)
     clock, since = options.get("clock"), options.get("since")
     before = kept_before(plan, state, clock, since, watermarks)

@@ -21,7 +21,7 @@ from ..kinds.needs import Needs, Step
 from ..planning.plan import Plan
 from ..rows.marks import Marks
 from ..rows.membership import Memberships, memberships_of, ranges
-from ..rows.panes import BY_TICK, Panes, ScanRejects, reason
+from ..rows.panes import BY_TICK, MarkOnly, Panes, ScanRejects, reason
 from ..rows.sequence import Sequences
 from .result_columns import stream_columns, stream_values
 
@@ -362,7 +362,7 @@ def make_scene(
     if parts is not None and not plan.options.plain:
         by_tick, behind = parts.evictions.by_tick, len(sequences) + len(signals.marks)
         cause = np.where(by_tick, BY_TICK, behind + np.arange(len(by_tick)))
-        at = stream_columns(plan, stream_values(plan, sequences, marks), cause, steps.evicted_at)
+        at = stream_columns(plan, stream_values(plan, sequences, marks), sequences, MarkOnly(cause, steps.evicted_at))
     return Scene(plan, sequences, emitted, at, panes, table)
 
 

@@ -1,6 +1,7 @@
 """Rows once for each pane that shows them, with the columns that they have there alone (`Needs.pane_columns`).
 
-A row may be in very many panes, so such rows are made for a bounded number of memberships at a time. Panes over them
+So are pairs of rows of a join (`rows.pairs`): each is a row. A row may be in very many panes, or pairs, so such rows
+are made for a bounded number of memberships at a time. Panes over them
 share no row, and aggregates, groups and rows of results take them as those of any window.
 """
 
@@ -16,11 +17,16 @@ from ..columns.arrays import Ints, combined, spread
 from ..columns.radix_sort import ascend
 from ..errors import DataError
 from ..language.patterns import MATCHED_AS
+from ..language.spec import At, Joined
 from ..planning.plan import Plan
-from ..rows.membership import Ranges, batches
+from ..rows.membership import Ranges, batches, ranges
+from ..rows.pairs import Pairs, pair_rows
 from ..rows.panes import Panes
 from ..rows.sequence import Sequences, take_rows
 from .lasting_rows import Instants, insides, instants
+
+_PAIRS = 1 << 20
+"""About so many pairs are made at a time."""
 
 
 def rows_of_panes(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tuple[Sequences, Panes]]:
@@ -44,6 +50,57 @@ def rows_of_panes(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tu
         of_keys = np.searchsorted(some.key, np.arange(len(sequences.bounds)))
         own = replace(sequences, bounds=bounds[of_keys], rows=rows, pos=sequences.pos[row], rank=None)
         yield own, replace(some, membership=Ranges(bounds[:-1], bounds[1:], bounds[:-1], True), matched=None)
+
+
+def rows_of_pairs(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tuple[Sequences, Panes]]:
+    """Yield panes of pairs in their order, some at a time, with a row for each pair.
+
+    A row without a partner is a row, too, which panes of aggregates do not show. Keys and causes are as of
+    `rows_of_panes`; positions are those of the left row, or of the right where it is alone. `Panes.pairs` has the first
+    row of each pane alone.
+    """
+    if not ascend(panes.key, panes.number):
+        panes = panes.in_turn(np.lexsort([panes.number, panes.key]), panes.membership)
+    pairs = panes.pairs
+    assert pairs is not None
+    counts = np.maximum(pairs.hi - pairs.lo, 1)
+    ends = np.append(0, np.cumsum(counts))[pairs.bounds]
+    panes = replace(panes, membership=ranges(ends[:-1], ends[1:]))
+    for first, stop in [*batches(panes.membership, _PAIRS)] or [(0, 0)]:
+        some = panes.part(first, stop)
+        spans = slice(pairs.bounds[first], pairs.bounds[stop])
+        lo, hi, each = pairs.lo[spans], pairs.hi[spans], counts[spans]
+        left, bounds = np.repeat(pairs.left[spans], each), ends[first : stop + 1] - ends[first]
+        right = np.full(len(left), -1)
+        right[np.repeat(lo < hi, each)] = pairs.right[spread(lo, hi - lo)]
+        rows = pair_rows(sequences.rows, left, right, plan.pair_columns)
+        if pairs.tag is not None:
+            rows = _with_offset(plan, rows, np.repeat(pairs.tag[spans], each))
+        row, of_keys = np.where(left < 0, right, left), np.searchsorted(some.key, np.arange(len(sequences.bounds)))
+        own = replace(
+            sequences, bounds=bounds[of_keys], rows=_computed(plan, rows, some), pos=sequences.pos[row], rank=None
+        )
+        # a left row without a partner stands alone in a pane of aggregates, which is empty
+        shown = bounds[1:] if plan.emits_rows else bounds[:-1] + _sums(hi - lo, pairs.bounds[first : stop + 1])
+        has = np.flatnonzero(bounds[1:] > bounds[:-1])
+        begin, place = bounds[:-1][has], np.append(0, np.cumsum(bounds[1:] > bounds[:-1]))
+        firsts = Pairs(place, np.where(left[begin] < 0, -1, begin), begin, begin + 1, np.arange(len(left)))
+        yield own, replace(some, membership=ranges(bounds[:-1], shown), pairs=firsts)
+
+
+def _sums(values: Ints, bounds: Ints) -> Ints:
+    """Return the sum of values in each range between ``bounds``, which count from any number: int64 (bounds - 1,)."""
+    reached = np.append(0, np.cumsum(values))
+    return np.asarray(reached[bounds[1:] - bounds[0]] - reached[bounds[:-1] - bounds[0]])
+
+
+def _with_offset(plan: Plan, rows: pa.RecordBatch, tag: Ints) -> pa.RecordBatch:
+    """Append the offset of each pair. ``tag``: int64, which one."""
+    assert isinstance(plan.spec, Joined)
+    assert isinstance(plan.spec.window, At)
+    field = plan.pane_schema.field(0)
+    offsets = pa.array([float(each) for each in plan.spec.window.offsets]).cast(field.type)
+    return rows.append_column(field, offsets.take(pa.array(tag)))
 
 
 def _picked(panes: Panes, picks: Ints) -> Panes:
@@ -77,10 +134,16 @@ def _with_pane_columns(
         columns = {MATCHED_AS: panes.matched if entries is None else panes.matched.take(pa.array(entries))}
     for name, values in columns.items():
         rows = rows.append_column(name, values)
+    return _computed(plan, rows, panes)
+
+
+def _computed(plan: Plan, rows: pa.RecordBatch, panes: Panes) -> pa.RecordBatch:
+    """Append the columns that expressions compute of rows of panes. Raises `DataError` where one fails."""
     for each in plan.of_panes:
         found = each.value.evaluate(rows)
         if found.failures is not None:
-            what = f"{each.label} fails for a row of window {int(panes.number[0])} or behind it: {found.details[0]}"
+            of = "pair" if plan.pairs is not None else "row"
+            what = f"{each.label} fails for a {of} of window {int(panes.number[0])} or behind it: {found.details[0]}"
             raise DataError(what, "change the expression, or leave such rows out with --where")
         rows = rows.append_column(each.name, combined(found.values))
     return rows

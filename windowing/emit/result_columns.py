@@ -6,20 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, Mask, combined, is_true
 from ..errors import DataError
+from ..language.joins import LEFT, RIGHT, SIDE
 from ..planning.plan import Plan
 from ..planning.result_schema import FIXED, MARK, POS, TURN, numbered
 from ..rows.marks import Marks, with_marks_behind
-from ..rows.panes import BY_TICK
+from ..rows.panes import BY_TICK, MarkOnly, Panes
 from ..rows.projection import ComputedColumn
 from ..rows.sequence import Sequences
-
-_NO_TURN = pa.scalar(None, pa.int8())
 
 
 def stream_values(plan: Plan, sequences: Sequences, marks: Marks) -> list[pa.Array]:
@@ -33,31 +31,53 @@ def stream_values(plan: Plan, sequences: Sequences, marks: Marks) -> list[pa.Arr
     return [with_marks_behind(rows, behind) for rows, behind in both]
 
 
-def stream_columns(
-    plan: Plan, values: list[pa.Array], cause: Ints, at: pa.Array | None, turn: npt.NDArray[np.int8] | None = None
-) -> list[pa.Array]:
-    """Return the columns of `Plan.stream_names` for panes with the given causes, or instants ``at`` of the clock.
+def stream_columns(plan: Plan, values: list[pa.Array], sequences: Sequences, panes: Panes | MarkOnly) -> list[pa.Array]:
+    """Return the columns of `Plan.stream_names` for panes, or for marks without a row.
 
-    ``values``: what `stream_values` returns for the rows and marks of the causes. ``turn``: as in `Panes`. The columns
-    hold the values of the row or mark that is the cause; the instant, and -1 for the position, where the clock is the
-    cause; else null.
+    ``values``: what `stream_values` returns for the rows and marks of the causes. The columns hold the values of the
+    row or mark that is the cause; the instant, and -1 for the position, where the clock is the cause; else null.
     """
+    cause, at = panes.cause, panes.at
     ticks, by_tick = dict[str, pa.Array](), pa.array(cause == BY_TICK)
+    of_panes = _pair_ties(plan, sequences, panes) if isinstance(panes, Panes) and panes.pairs is not None else {}
     if at is not None:
+        turn = panes.turn if isinstance(panes, Panes) else None
+        turns = pa.scalar(0, pa.int8()) if turn is None else pa.array(turn)
         ticks = {
             "_at": pc.if_else(by_tick, at, pa.scalar(None, at.type)),
             POS: pc.if_else(by_tick, pa.scalar(-1, pa.int64()), pa.scalar(None, pa.int64())),
-            TURN: pc.if_else(by_tick, pa.scalar(0, pa.int8()) if turn is None else pa.array(turn), _NO_TURN),
+            TURN: pc.if_else(by_tick, turns, pa.scalar(None, pa.int8())),
         }
     if plan.causes == "ticks":
+        ticks |= of_panes
         return [ticks[name] for name in plan.stream_names]
     found = _at_causes(values, cause)
-    if not ticks:
-        return found
-    return [
-        pc.if_else(by_tick, ticks[name], column) if name in ticks else column
-        for name, column in zip(plan.stream_names, found, strict=True)
-    ]
+    for i, name in enumerate(plan.stream_names):
+        if name in of_panes:
+            found[i] = of_panes[name]
+        elif name in ticks:
+            found[i] = pc.if_else(by_tick, ticks[name], found[i])
+    return found
+
+
+def _pair_ties(plan: Plan, sequences: Sequences, panes: Panes) -> dict[str, pa.Array]:
+    """Return `Plan.pair_ties` of the first row of each pane, the left one where it has one."""
+    pairs = panes.pairs
+    assert pairs is not None
+    has = pairs.bounds[1:] > pairs.bounds[:-1]  # a product that has become empty has none
+    first = pairs.bounds[:-1][has]
+    left, lo = pairs.left[first], pairs.lo[first]
+    row = np.full(len(panes), -1)
+    row[has] = np.where(left >= 0, left, np.append(pairs.right, -1)[lo])
+    side = np.full(len(panes), LEFT, np.int8)
+    side[has] = np.where(left >= 0, LEFT, RIGHT)
+    rows, found = pa.array(row, mask=row < 0), dict[str, pa.Array]()
+    for tie, name in plan.pair_ties.items():
+        if name is None:
+            found[tie] = pa.array(sequences.pos).take(rows)
+        else:
+            found[tie] = pa.array(side, mask=row < 0) if name == SIDE else sequences.rows.column(name).take(rows)
+    return found
 
 
 def _at_causes(columns: list[pa.Array], cause: Ints) -> list[pa.Array]:
@@ -94,9 +114,10 @@ def _row_columns(plan: Plan, rows: pa.RecordBatch, pos: Ints) -> list[pa.Array]:
     if plan.causes == "both":
         columns["_at"] = plan.times(columns["_at"].type).to_instants(columns["_at"], plan.at[0])
     columns = columns or {"_at": pa.nulls(len(pos), pa.int64())}
-    columns[POS] = pa.array(pos) if plan.pos is None else rows.column(plan.pos)
+    columns[POS] = pa.array(pos) if plan.pos is None or plan.pairs is not None else rows.column(plan.pos)
     columns[TURN] = pa.array(np.ones(len(pos), np.int8))
     columns |= {numbered("_tie", i): rows.column(name) for i, name in enumerate(plan.ties)}
+    columns |= {name: pa.nulls(len(pos)) for name in plan.pair_ties}  # panes have them, and no row
     return [columns[name] for name in plan.stream_names]
 
 

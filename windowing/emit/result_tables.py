@@ -24,7 +24,7 @@ from ..state.window_state import WindowState
 from .aggregate_rows import aggregate_rows, combine_window, merging_plan
 from .operator_calls import finishing_batches, operator_batches
 from .operator_scenes import OperatorRun
-from .pane_rows import rows_of_panes
+from .pane_rows import rows_of_pairs, rows_of_panes
 from .result_columns import HiddenPanes, mark_columns, only_marks, stream_columns, stream_values, with_result_values
 
 # Panes in batches: what the result says of disjoint panes is made a bounded number of panes at a time.
@@ -43,7 +43,7 @@ def pane_batches(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tup
     Panes that share rows, have groups or are not in the order of the result come in one batch.
     """
     if plan.pane_schema.names:
-        yield from rows_of_panes(plan, sequences, panes)
+        yield from (rows_of_panes if plan.pairs is None else rows_of_pairs)(plan, sequences, panes)
         return
     contents = panes.membership
     has_own_rows = isinstance(contents, Ranges) and contents.disjoint and contents.row is None
@@ -139,7 +139,7 @@ def continued_rows(plan: Plan, sequences: Sequences, panes: Panes, pane_columns:
 
 def may_multiply(plan: Plan) -> bool:
     """Return whether the result may contain a row several times."""
-    return plan.options.emit == "rows" and plan.kind.needs.overlaps
+    return plan.emits_rows if plan.pairs is not None else plan.options.emit == "rows" and plan.kind.needs.overlaps
 
 
 def rows_out(plan: Plan, rows: int) -> int | None:
@@ -161,7 +161,8 @@ def check_rows(plan: Plan, rows: int) -> None:
 def check_panes(plan: Plan, panes: Panes) -> None:
     """Raise `DataError` where the rows of panes exceed the limit."""
     if plan.options.max_rows is not None and may_multiply(plan):
-        found = int(sizes(panes.membership).sum())
+        pairs = panes.pairs
+        found = int(sizes(panes.membership).sum() if pairs is None else np.maximum(pairs.hi - pairs.lo, 1).sum())
         _check(plan, found, f"{found:,} rows and more")
 
 
@@ -175,7 +176,8 @@ def _check(plan: Plan, rows: int, what: str) -> None:
     if plan.options.max_rows is not None and rows > plan.options.max_rows:
         allowed = f"more than the {plan.options.max_rows:,} allowed; nothing was written"
         do = "ask for aggregates, or allow more with --max-rows-out"
-        raise DataError(f"{plan.spec} with --emit rows would write {what}, {allowed}", do)
+        emits = "" if plan.pairs is not None else " with --emit rows"
+        raise DataError(f"{plan.spec}{emits} would write {what}, {allowed}", do)
 
 
 _REPEATS = 8
@@ -209,7 +211,7 @@ def result_tables(
         )
     yield from with_result_values(plan, parts, hidden)
     if not plan.options.plain and panes.marks_only is not None and len(panes.marks_only.cause):
-        columns = stream_columns(plan, stream, panes.marks_only.cause, panes.marks_only.at)
+        columns = stream_columns(plan, stream, sequences, panes.marks_only)
         yield only_marks(plan, dict(zip(plan.stream_names, columns, strict=True)))
 
 
@@ -237,15 +239,19 @@ def pane_columns(plan: Plan, stream: list[pa.Array], sequences: Sequences, panes
     if plan.windows is not None and panes.source is not None:
         names += [field.name for field in plan.windows.bound.fields]
         columns += [column.take(pa.array(panes.source)) for column in plan.windows.attributes]
+    if plan.of_left and panes.pairs is not None:
+        names += plan.of_left
+        of_pane = panes.pairs.left[panes.pairs.bounds[:-1]]
+        columns += [take_column(sequences.rows.column(name), of_pane) for name in plan.of_left]
     if not plan.options.plain:
         names += plan.stream_names
-        columns += stream_columns(plan, stream, panes.cause, panes.at)
+        columns += stream_columns(plan, stream, sequences, panes)
     return pa.Table.from_arrays(columns, names=names)
 
 
 def emitted_panes(plan: Plan, sequences: Sequences, panes: Panes) -> Panes:
     """Return panes as the result has them: with ``--emit entered`` or ``left`` as lots, which keep the bounds."""
-    if plan.options.emit not in {"entered", "left"}:
+    if plan.options.emit not in {"entered", "left"} or panes.pairs is not None:
         return panes
     start, end = _bounds(plan, sequences, panes)
     lots = (entered_rows if plan.options.emit == "entered" else left_rows)(panes.membership)

@@ -43,7 +43,7 @@ class WindowContext(Options):
     sort: tuple[str, ...] = ()
     in_event_order: bool = False
     windows: WindowTable | None = None
-    match: PairCondition | None = None
+    match: PairCondition | None = None  # type: ignore[assignment]  # of the options, bound to columns
 
     @property
     def hold(self) -> bool:

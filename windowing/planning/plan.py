@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,6 +22,7 @@ from ..kinds.context import WindowContext
 from ..kinds.contract import WindowKind
 from ..kinds.needs import Causes, Explain, PaneTimes
 from ..kinds.registry import kind_of
+from ..language.joins import SIDE
 from ..language.options import Options, SortKey, sort_key
 from ..language.spec import (
     HIDDEN,
@@ -28,6 +30,7 @@ from ..language.spec import (
     AggregateExpression,
     Argument,
     Column,
+    Joined,
     Lasting,
     TableWindows,
     WindowSpec,
@@ -36,8 +39,11 @@ from ..language.tokens import column_text
 from ..operator import load, output_fields
 from ..ports import StreamInfo
 from ..rows.lag_columns import NUMBER, LagColumn, among, inputs_of
+from ..rows.pairs import PairColumns, PairCondition
 from ..rows.projection import ComputedColumn, Projection, RowExpressions, make_projection
+from .join_rules import check_join
 from .matched_calls import check_symbols, gives_steps, matched_calls, steps_of
+from .one_sequence import OneSequence, chosen, one_sequence
 from .pane_columns import apart, bind_late, reads_panes
 from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
 from .row_order import Order, OrderBy, choose_event_time, choose_order, time_columns
@@ -174,6 +180,9 @@ class Plan:
     ``results``: the result columns that expressions compute of others.
     ``having``: which rows of the result are written; None: all.
     ``windows``: the windows of a table; None where windows are of no table.
+    ``pairs``: the columns of pairs of rows of a join; None where windows show rows.
+    ``match``: the condition of pairs; None: all match.
+    ``of_left``: the columns of the left row that a pane is of.
     """
 
     spec: WindowSpec
@@ -196,6 +205,9 @@ class Plan:
     pane_schema: pa.Schema = pa.schema([])  # noqa: RUF009 - frozen
     carried: tuple[str, ...] = ()
     windows: WindowTable | None = None
+    pairs: PairColumns | None = None
+    match: PairCondition | None = None
+    of_left: tuple[str, ...] = ()
 
     @property
     def kind(self) -> WindowKind:
@@ -205,7 +217,7 @@ class Plan:
     def context(self) -> WindowContext:
         options = self.options
         return WindowContext(
-            **{each.name: getattr(options, each.name) for each in fields(options)},
+            **{**{each.name: getattr(options, each.name) for each in fields(options)}, "match": self.match},
             sort=self.sort,
             in_event_order=bool(self.order.columns),
             windows=self.windows,
@@ -264,13 +276,28 @@ class Plan:
     @property
     def values(self) -> tuple[str, ...]:
         """The columns that sequences hold, without repeats: a key column only where it has another use as well."""
+        late = set(self.pane_schema.names)
+        used = [name for name in self._used if name not in late]
+        if self.pairs is not None:
+            for each in (self.pair_columns, *([] if self.match is None else [self.match.columns])):
+                used += [*each.key, *each.left, *(stored for _, stored in each.right)]
+            used.append(SIDE)
+        return tuple(dict.fromkeys(used))
+
+    @property
+    def _used(self) -> list[str]:
         event_time = [self.options.event_time] if self.options.event_time else []
         used = [*self.sort, *self.kind.needs.attributes, *event_time, *self.options.group_by, *self.rows]
         used += [*self.carried, *(key.name for key in self.sort_rows)] + ([self.weight] if self.weight else [])
         used += [b.filter for b in self.aggregates if b.filter is not None]
         used += [*(c for b in self.aggregates for c in b.columns), *(c for p in self.of_panes for c in p.value.columns)]
-        late = set(self.pane_schema.names)
-        return tuple(dict.fromkeys(name for name in used if name not in late))
+        return [*used, *self.of_left]
+
+    @property
+    def pair_columns(self) -> PairColumns:
+        """The columns of pairs that something reads, where there are pairs."""
+        assert self.pairs is not None
+        return chosen(self.pairs, self._used)
 
     @property
     def over_time(self) -> tuple[Bound, ...]:
@@ -315,8 +342,19 @@ class Plan:
         return self.kind.needs.marks
 
     @property
+    def pair_ties(self) -> dict[str, str | None]:
+        """The stream columns that put panes of pairs at one instant in the one order: of the left first.
+
+        Each with the column of the one sequence that it shows, of the first row of a pane; None: its arrival position.
+        """
+        shown = [] if self.pairs is None else [SIDE, *self.order.columns[1:], None]
+        return {numbered("_tie", i): name for i, name in enumerate(shown)}
+
+    @property
     def stream_names(self) -> tuple[str, ...]:
         in_order = [*self.at_names, POS]
+        if self.pairs is not None:
+            return (in_order[0], TURN, *in_order[1:], *self.pair_ties)
         if self.ties:
             names = {name: numbered("_tie", i) for i, name in enumerate(self.ties)}
             names |= {POS: POS} | {name: numbered("_at", i) for i, name in enumerate(self.at)}
@@ -362,16 +400,17 @@ def make_plan(
     Raises `ConfigError` for columns that are missing or have the wrong type, options that cannot be combined, and
     output names that clash.
     """
+    sides = _sides(spec, schema, key, order_by, calls, options, stream)
+    if sides is not None:
+        spec, key, order_by, options = sides.spec, sides.key, sides.order_by, sides.options
     spec, known = lasting(spec, options, order_by), (*schema.names, *(name for name, _ in options.let))
     if calls is None and gives_steps(spec, options):  # they name the order column, which is chosen first
         others = (replace(options, having=None), stream, explain, look, of_folders, tables)
         calls = steps_of(spec, make_plan(spec, schema, key, order_by, (), *others).order.columns[0])
     items = (AggregateCall("count", "count"),) if calls is None else matched_calls(calls, spec)
     check_symbols(spec, items, known)
-    lowered, in_panes = lower(items, known), kind_of(spec).needs.pane_columns
-    columns, late = apart(lowered.calls, lowered.columns, known, in_panes)
-    named = [name for each in late.values() for name in each.columns]
-    projection = _projection(spec, schema, [*key, *named], order_by, replace(lowered, columns=columns), options)
+    lowered, late, named = _divided(spec, items, known, sides)
+    projection = _projection(spec, schema, [*key, *named], order_by, lowered, options, sides)
     times = [name for name in time_columns(projection.schema, schema, key, of_folders) if name != options.ends]
     schema = projection.schema
     if options.ends is not None:
@@ -387,16 +426,11 @@ def make_plan(
     rows: tuple[str, ...] = ()
     if options.emit != "aggregates" or options.operator is not None:  # without what the stage before has added
         left_out = {*projection.hidden, *key, *(stream.own if stream else ())}
-        rows = tuple(name for name in schema.names if name not in left_out)
+        rows = tuple(name for name in schema.names if name not in left_out) if sides is None else sides.rows
     emission = stream.order if stream else ()
     sort = tuple(dict.fromkeys([*order.columns, *emission]))
     windows = _windows(spec, schema, key, sort, options, tables)
-    shown = in_panes if rows and options.operator is None else {}
-    pane_schema, of_panes = pa.schema([]), tuple[ComputedColumn, ...]()
-    if options.ends is not None or late or shown or reads_panes(lowered.calls, in_panes):
-        bounds = _bounds(spec, schema, order, options, windows) if options.ends is not None else None
-        pane_schema, of_panes = bind_late(late, schema, in_panes, bounds)
-        schema, rows = pa.schema([*schema, *pane_schema]), (*rows, *shown)
+    schema, rows, of_panes = _beyond_rows(spec, schema, order, options, windows, lowered, late, rows, sides)
     clock = options.event_time or next(iter(sort), None)
     aggregates = () if rows else tuple(_bound(call, schema, lowered, clock) for call in lowered.calls)
     check_over_time(spec, aggregates, options)
@@ -406,7 +440,7 @@ def make_plan(
     ties = () if by_clock else tuple(name for name in sort if name not in (*at, pos))
     sort_rows = tuple(sort_key(text, schema.names) for text in options.sort_by)
     plan = Plan(spec, tuple(key), order, sort, at, pos, ties, aggregates, rows, sort_rows, options, schema)
-    plan = replace(plan, of_panes=of_panes, pane_schema=pane_schema, windows=windows)
+    plan = replace(plan, windows=windows, **of_panes)
     plan = replace(plan, projection=projection, results=() if rows else result_columns(lowered, aggregates))
     types = {each.name: each.type for each in aggregates} | {each.name: each.value.type for each in plan.results}
     values = [] if rows else [pa.field(name, types[name]) for name, _ in lowered.results]
@@ -429,6 +463,68 @@ def panes_only(plan: Plan) -> Plan:
     head = [field for field in plan.schema if field.name in kept]
     kept_rows = replace(plan, aggregates=(), rows=(), sort_rows=(), results=(), having=None, of_panes=())
     return replace(kept_rows, options=options, schema=pa.schema(head))
+
+
+def _sides(
+    spec: WindowSpec,
+    schema: pa.Schema,
+    key: Sequence[str],
+    order_by: OrderBy,
+    calls: Sequence[AggregateCall | AggregateExpression] | None,
+    options: Options,
+    stream: StreamInfo | None,
+) -> OneSequence | None:
+    """Return what there is of a join; None: there is none."""
+    spec = spec.window if isinstance(spec, Joined) else spec
+    check_join(spec, options, calls, schema.names)
+    return None if options.join is None else one_sequence(spec, schema, key, order_by, calls, options, stream)
+
+
+def _divided(
+    spec: WindowSpec,
+    items: Sequence[AggregateCall | AggregateExpression],
+    known: Iterable[str],
+    sides: OneSequence | None,
+) -> tuple[LoweredAggregates, dict[str, Expression], list[str]]:
+    """Lower aggregates. Their hidden columns are those that rows decide; those that panes decide are returned beside.
+
+    Also return what these read of rows.
+    """
+    lowered = lower(items, known if sides is None else sides.known)
+    if sides is None or not sides.has_pairs:
+        columns, late = apart(lowered.calls, lowered.columns, known, kind_of(spec).needs.pane_columns)
+        return replace(lowered, columns=columns), late, [name for each in late.values() for name in each.columns]
+    if sides.makes_pairs:
+        return replace(lowered, columns={}), {**sides.late, **lowered.columns}, []
+    calls, columns = sides.of_right_rows(lowered.calls, lowered.columns)
+    return replace(lowered, calls=calls, columns=columns), {}, []
+
+
+def _beyond_rows(
+    spec: WindowSpec,
+    schema: pa.Schema,
+    order: Order,
+    options: Options,
+    windows: WindowTable | None,
+    lowered: LoweredAggregates,
+    late: Mapping[str, Expression],
+    rows: tuple[str, ...],
+    sides: OneSequence | None,
+) -> tuple[pa.Schema, tuple[str, ...], dict[str, Any]]:
+    """Return all columns that rows have in panes, those of results that show rows, and the fields of the plan for it.
+
+    ``late``: the columns that panes decide. ``rows``: the columns that results show of rows alone.
+    """
+    in_panes = kind_of(spec).needs.pane_columns
+    shown = in_panes if rows and options.operator is None else {}
+    if sides is not None and sides.has_pairs:
+        return sides.beyond_rows(late, schema, rows)
+    if options.ends is not None or late or shown or reads_panes(lowered.calls, in_panes):
+        bounds = _bounds(spec, schema, order, options, windows) if options.ends is not None else None
+        pane_schema, of_panes = bind_late(late, schema, in_panes, bounds)
+        own = {"pane_schema": pane_schema, "of_panes": of_panes}
+        return pa.schema([*schema, *pane_schema]), (*rows, *shown), own
+    return schema, rows, {}
 
 
 def _windows(
@@ -463,13 +559,15 @@ def _projection(
     order_by: OrderBy,
     lowered: LoweredAggregates,
     options: Options,
+    sides: OneSequence | None,
 ) -> Projection:
     """Bind the expressions over rows; any name in the window, its key, order or options may be a virtual column."""
     named = [*key, *(order_by or ()), *kind_of(spec).needs.attributes, *options.group_by, *options.sort_by]
     named += options.distinct.columns if options.distinct is not None else ()
     named += [options.event_time or "", *(name for call in lowered.calls for name in columns_of(call))]
     derived = {**lowered.columns, **kind_of(spec).needs.expressions}
-    return make_projection(schema, RowExpressions(options.let, options.where), derived, named)
+    expressions = RowExpressions(options.let, options.where) if sides is None else sides.expressions
+    return make_projection(schema, expressions, derived, named)
 
 
 def _bound(call: AggregateCall, schema: pa.Schema, lowered: LoweredAggregates, clock: str | None) -> Bound:
@@ -491,9 +589,12 @@ def _result_schema(plan: Plan, schema: pa.Schema, values: Sequence[pa.Field]) ->
     types["_at"] = times.instants or first
     types |= {POS: pa.int64(), TURN: pa.int8()}
     types |= {numbered("_tie", i): schema.field(name).type for i, name in enumerate(plan.ties)}
+    of_rows = {None: pa.int64(), SIDE: pa.int8()}
+    types |= {tie: of_rows.get(name) or schema.field(name).type for tie, name in plan.pair_ties.items()}
     stamps = [pa.field(name, types[name]) for name in plan.stream_names]
     outputs = plan.kind.needs.watermark
-    attributes = () if plan.windows is None else plan.windows.bound.fields
+    attributes = [] if plan.windows is None else list(plan.windows.bound.fields)
+    attributes += [schema.field(name) for name in plan.of_left]
     return result_schema(
         [*head_fields(head, times.bounds or first, outputs), *attributes],
         values,

@@ -123,7 +123,7 @@ def bind_sides(
     ``right_own``: columns that the right has as a stream of wincli, which are taken only by name. Raises `ConfigError`
     for columns that are missing, do not compare or would have one name, and where the job and the join disagree.
     """
-    who = f"--join {join.name}"
+    who, spec = f"--join {join.name}", spec.window if isinstance(spec, Joined) else spec
     if order_by == "arrival":
         raise ConfigError(f"{who}: two logs have no common order of arrival", "order by columns of both")
     join = replace(join, keys=join_keys(join, key))
@@ -137,6 +137,11 @@ def bind_sides(
     emission = [] if stream is None else [name for name in stream.order if name not in (each.left for each in orders)]
     fields = _fields(who, join, spec, left, right, right_own, {each.left: each.type for each in (*keys, *ordering)})
     return Sides(join, keys, ordering, left, right, fields, next(iter(emission), None))
+
+
+def joined(spec: WindowSpec, join: Join) -> WindowSpec:
+    """Return a window over both sides: of pairs, but under ``union`` over the rows of both as they are."""
+    return spec if join.how == "union" else Joined(spec, join)
 
 
 def join_keys(join: Join, key: Sequence[str]) -> tuple[Pair, ...]:
@@ -157,11 +162,11 @@ def _orders(
 ) -> tuple[Pair, ...]:
     said = tuple(pair.left for pair in join.orders)
     if order_by is None and not said:
-        joined = Joined(spec, join)
-        if kind_of(joined).needs.watermark:
-            order_by = (choose_event_time(joined, left, None, times),)
+        window = joined(spec, join)
+        if kind_of(window).needs.watermark:
+            order_by = (choose_event_time(window, left, None, times),)
         else:
-            order_by = choose_order(joined, left, None, times).columns or (tuple(times) if len(times) == 1 else ())
+            order_by = choose_order(window, left, None, times).columns or (tuple(times) if len(times) == 1 else ())
     names = said if order_by is None else tuple(order_by)
     if said and names != said:
         what = f"{who} is by {', '.join(said)}, and --order-by is {', '.join(names)}"

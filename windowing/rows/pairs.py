@@ -70,7 +70,7 @@ def pair_rows(rows: pa.RecordBatch, left: Ints, right: Ints, columns: PairColumn
     found = {name: taken(name, np.where(left < 0, right, left)) for name in columns.key}
     found |= {name: taken(name, left) for name in columns.left}
     found |= {name: taken(stored, right) for name, stored in columns.right}
-    return pa.RecordBatch.from_pydict(found)
+    return pa.RecordBatch.from_pydict(found or {"": pa.nulls(len(left))})
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from ..kinds.contract import WindowKind
 from ..kinds.key_lifetimes import Lifetimes, lifetimes
 from ..planning.plan import Plan
 from ..rows.membership import Memberships, memberships_of, shown, sizes
-from ..rows.panes import BY_TICK, NO_REJECTS, Panes, ScanRejects, concatenate, reason
+from ..rows.panes import BY_TICK, NO_REJECTS, Panes, ScanRejects, concatenate, reason, rows_shown
 from ..rows.sequence import Sequences
 from ..state.window_state import (
     KeyState,
@@ -219,9 +219,9 @@ def emission_of(looks_back: bool, sequences: Sequences, context: WindowContext, 
         has_emitted[panes.key[newest]] = True
         if restored is not None:
             last = restored.row_state.last & ~np.repeat(has_emitted, np.diff(sequences.bounds))
-        last = last | shown(panes.take(newest).membership, rows)
+        last = last | rows_shown(panes.take(newest), rows)
     windows = np.bincount(panes.key[picks], minlength=keys)
-    return Emission(shown(panes.take(picks).membership, rows), last, windows, pa.nulls(keys))
+    return Emission(rows_shown(panes.take(picks), rows), last, windows, pa.nulls(keys))
 
 
 def snapshot(

@@ -21,8 +21,8 @@ from ..emit.values_over_time import values_over_time
 from ..kinds.context import Signals, WindowContext
 from ..planning.plan import Plan
 from ..rows.marks import Marks, epochs, unoccupied
-from ..rows.membership import Membership, Ranges, ranges, shown, take
-from ..rows.panes import AT_END, NO_REJECTS, ContinuedWindow, MarkOnly, Panes, reason
+from ..rows.membership import Ranges, ranges, take
+from ..rows.panes import AT_END, NO_REJECTS, ContinuedWindow, MarkOnly, Panes, reason, rows_shown
 from ..rows.sequence import Sequences, change_starts
 from ..state.window_state import RestoredState, WindowState
 from .operator_scan import (
@@ -63,13 +63,16 @@ class RowWeights:
             return int(self.each[some].sum())
         return int(np.count_nonzero(some)) + (self.first - 1) * bool(some[:1].any())
 
-    def shown(self, membership: Membership) -> int:
+    def shown(self, panes: Panes) -> int:
         """Return how many rows of the input those rows stand for that at least one pane shows."""
+        membership = panes.membership
+        if panes.pairs is not None:
+            return self.of(rows_shown(panes, self.rows))
         # else a row may have several entries
         if isinstance(membership, Ranges) and membership.disjoint and membership.row is None and self.each is None:
             has_first = ((membership.lo == 0) & (membership.hi > 0)).any()
             return int((membership.hi - membership.lo).sum()) + (self.first - 1) * bool(has_first)
-        return self.of(shown(membership, self.rows))
+        return self.of(rows_shown(panes, self.rows))
 
 
 def row_weights(plan: Plan, sequences: Sequences, continued: ContinuedWindow | None = None) -> RowWeights:
@@ -119,10 +122,7 @@ def scan(plan: Plan, sequences: Sequences, signals: Signals, context: WindowCont
         state = snapshot(plan.kind, sequences, signals, context, panes, emission)
         if context.hold and ongoing is not None:
             state = replace(state, key_state=replace(state.key_state, ongoing=ongoing))
-    emitted_membership = panes.membership if len(emitted) == len(panes) else take(panes.membership, emitted)
-    windowed, dropped, filtered, held = _row_account(
-        plan, sequences, panes.membership, is_new, emitted_membership, restored, state
-    )
+    windowed, dropped, filtered, held = _row_account(plan, sequences, panes, is_new, emitted, restored, state)
     rejects = panes.rejects or NO_REJECTS
     row_account = windowed, dropped, filtered - len(rejects), held
     panes = emitted_here
@@ -171,7 +171,7 @@ def _emitted(plan: Plan, sequences: Sequences, panes: Panes, emitted: Ints, rest
 def compares_with_previous_pane(plan: Plan) -> bool:
     """Whether the result of a pane depends on what the pane before it of its key showed."""
     changes = plan.kind.needs.changes_of_groups and bool(plan.options.group_by)
-    return changes or plan.options.emit in {"entered", "left"}
+    return changes or (plan.options.emit in {"entered", "left"} and plan.pairs is None)
 
 
 def _emitted_marks(
@@ -191,31 +191,41 @@ def _emitted_marks(
 def _row_account(
     plan: Plan,
     sequences: Sequences,
-    membership: Membership,
+    panes: Panes,
     is_new: Mask,
-    emitted: Membership,
+    emitted: Ints,
     restored: RestoredState | None,
     state: WindowState | None,
 ) -> tuple[int, int, int, int]:
     """Count the rows windowed, dropped at the end, filtered and held.
 
-    ``membership``: of all panes. Panes that are not new only approximate those of earlier runs, and may be missing.
+    ``panes``: all panes. Those that are not new only approximate those of earlier runs, and may be missing.
+    ``emitted``: which of them came out.
     """
     continued = None if restored is None else restored.continued
     at_end, weights = plan.options.at_end, row_weights(plan, sequences, continued)
+    rows, came_out = weights.rows, _some(panes, emitted)
     if restored is None and at_end != "hold":
-        placed = weights.shown(membership)
-        windowed = weights.shown(emitted) if at_end == "drop" else placed
+        placed = weights.shown(panes)
+        windowed = weights.shown(came_out) if at_end == "drop" else placed
         return windowed, placed - windowed, weights.total - placed, 0
-    rows = weights.rows
     before = np.zeros(rows, np.bool_) if restored is None else restored.row_state.shown
-    windowed = weights.of(shown(emitted, rows) & ~before)
+    windowed = weights.of(rows_shown(came_out, rows) & ~before)
     held = 0 if state is None else row_weights(plan, state.sequences).of(~state.row_state.shown)
     dropped = 0
     if at_end == "drop":
-        placed_now = shown(take(membership, np.flatnonzero(is_new)), rows)
-        dropped = weights.of(placed_now & ~shown(emitted, rows) & ~before)
+        placed_now = rows_shown(_some(panes, np.flatnonzero(is_new)), rows)
+        dropped = weights.of(placed_now & ~rows_shown(came_out, rows) & ~before)
     return windowed, dropped, weights.total - weights.of(before) - windowed - dropped - held, held
+
+
+def _some(panes: Panes, picks: Ints) -> Panes:
+    """Return the panes at ``picks``, ascending, for a look at what they show alone."""
+    if len(picks) == len(panes):
+        return panes
+    if panes.pairs is not None:
+        return replace(panes, pairs=panes.pairs.chosen(picks))
+    return replace(panes, membership=take(panes.membership, picks))
 
 
 def mark_only_rows(
