@@ -23,6 +23,7 @@ from ...windowing.language.enrichment import Enrichment
 from ...windowing.language.joins import LEFT
 from ...windowing.language.options import sort_key
 from ...windowing.language.spec import HIDDEN, AggregateCall, Column, Joined
+from ...windowing.planning.join_rules import check_join
 from ...windowing.planning.matched_calls import matched_calls
 from ...windowing.planning.pane_columns import OVERLAP, SHARE
 from ...windowing.planning.sides import SIDES, Sides, bind_sides
@@ -60,9 +61,10 @@ def open_input(
 
     ``executor``: scans large text. Raises what `open_source` and `bind_sides` raise.
     """
-    paths = job.inputs if files is None else files
+    paths, stage = job.inputs if files is None else files, job.stages[0]
+    with naming_stage(job, stage.name):
+        check_join(stage.spec, stage.options, stage.calls, ())
     source = open_source(paths, read_options(job), executor, known.input, named_columns(job))
-    stage = job.stages[0]
     asked = job.right_of(stage)
     if asked is None:
         return source

@@ -9,13 +9,16 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..clock.watermark import Belief, highest
-from ..columns.arrays import ClockValue, Ints, Measures, is_true, latest_clock
+from ..columns.arrays import ClockValue, Ints, Mask, Measures, is_true, latest_clock
 from ..columns.sort_keys import sort_keys
 from ..kinds.context import Signals, window_marks
+from ..language.joins import RIGHT, SIDE
 from ..planning.plan import panes_only
 from ..planning.result_schema import MARK
+from ..planning.sides import SIDES
 from ..ports import Batch, ChunkAccount, Counts, Split
 from ..rows.marks import NO_FILE, Marks, all_marks, no_marks, with_place
 from ..rows.merge import merge
@@ -77,16 +80,26 @@ def _file_ends(work: TaskContext, chunk: Chunk, batches: Sequence[Batch], rows: 
         return Marks(no_marks(rows, ()).rows, last, file)
     starts = np.cumsum([0, *(len(batch.pos) for batch in batches)])
     ordered = rows.select(list(plan.sort))
-    last_rows = [_last_row(work, ordered.slice(low, high - low)) for low, high in pairwise(starts)]
+    is_left = _is_left(work, rows)
+    last_rows = [_last_row(work, ordered.slice(low, high - low), is_left[low:high]) for low, high in pairwise(starts)]
     kept = np.array([i for i, row in enumerate(last_rows) if row is not None], np.int64)
     picks = np.array([starts[i] + last_rows[i] for i in kept], np.int64)
     pos = np.concatenate([batch.pos for batch in batches])
     return Marks(ordered.take(pa.array(picks)), pos[picks], file[kept])
 
 
-def _last_row(work: TaskContext, rows: pa.RecordBatch) -> int | None:
+def _is_left(work: TaskContext, rows: pa.RecordBatch) -> Mask:
+    """Return which rows are no rows of another log, bool (n,): its files end nothing."""
+    join = work.plan.options.join
+    if join is None or join.path is None:
+        return np.ones(rows.num_rows, np.bool_)
+    side = rows.column(SIDE)
+    return is_true(pc.not_equal(side, SIDES[RIGHT] if pa.types.is_string(side.type) else RIGHT))
+
+
+def _last_row(work: TaskContext, rows: pa.RecordBatch, is_left: Mask) -> int | None:
     plan = work.plan
-    present = ~is_ahead(plan, rows, work.reached.cut)
+    present = is_left & ~is_ahead(plan, rows, work.reached.cut)
     for name in plan.order.columns:
         present &= ~rows.column(name).is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
     picks = np.flatnonzero(present)

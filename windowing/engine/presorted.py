@@ -51,7 +51,7 @@ def obstacle_of(work: TaskContext, samples: Samples, executor: Executor, may_cut
         return KEYED
     if not may_cut_keys:
         return "the window cannot be scanned in segments"
-    if plan.takes_marks or plan.kind.needs.overlaps:
+    if plan.takes_marks or plan.kind.needs.overlaps or plan.options.join is not None:
         return "windows end at marks" if plan.takes_marks else "windows may show rows of several chunks"
     rows = samples.rows
     if not rows.num_rows:

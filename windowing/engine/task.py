@@ -12,6 +12,7 @@ from ..clock.watermark import Belief
 from ..columns.arrays import ClockValue
 from ..enrichment.window_table import in_force
 from ..expressions.binding import BoundExpression
+from ..language.joins import SIDE
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK
 from ..ports import Broadcast, Sink, Source, Split, StateFiles
@@ -88,6 +89,8 @@ class TaskContext:
     @property
     def columns(self) -> tuple[str, ...]:
         extra = [self.mark_column] if self.mark_column and self.plan.takes_marks else []
+        join = self.plan.options.join
+        extra += [SIDE] if join is not None and join.path is not None and self.marks == FILES else []
         stream = [MARK] if self.source.stream else []
         return tuple(dict.fromkeys([*self.plan.columns, *stream, *extra]))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,7 @@ from ..columns.arrays import (
 from ..columns.sort_keys import sorts_before
 from ..kinds.context import Signals
 from ..kinds.lasting import beyond_clock, ends_as_clock
+from ..language.joins import BOTH, LEFT, RIGHT, SIDE
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK
 from ..ports import Batch
@@ -80,6 +82,7 @@ def _violations(plan: Plan, rows: pa.RecordBatch, asked: Callable[[str], bool]) 
     named = dict.fromkeys([*needs.required, *event_time])
     clock = event_time or (plan.order.columns[:1] if plan.uses_clock else ())
     ends = () if needs.ends is None else (needs.ends,)
+    alone = _may_be_alone(plan, rows)
     for null, nan, names in (
         ("null_order", "null_order", plan.order.columns),
         ("null_key", "null_key", plan.key),
@@ -87,11 +90,12 @@ def _violations(plan: Plan, rows: pa.RecordBatch, asked: Callable[[str], bool]) 
     ):
         for name in filter(asked, names):
             column = combined(rows.column(name))
+            spared = ~alone if null == "null_key" and alone is not None else True
             if column.null_count:
-                yield null, column.is_null().to_numpy(zero_copy_only=False)
+                yield null, column.is_null().to_numpy(zero_copy_only=False) & spared
             if has_nan(column):
                 valid = column.is_valid().to_numpy(zero_copy_only=False)
-                yield nan, np.isnan(measures(column)) & valid
+                yield nan, np.isnan(measures(column)) & valid & spared
     for name in filter(asked, needs.amounts):
         negative = is_negative(combined(rows.column(name)))
         if negative.any():
@@ -108,6 +112,19 @@ def _violations(plan: Plan, rows: pa.RecordBatch, asked: Callable[[str], bool]) 
             yield from _undated(column)
     for name in filter(asked, ends):
         yield from _inverted(combined(rows.column(clock[0])), combined(rows.column(name)))
+
+
+_ALONE: Final = {"left": LEFT, "anti": LEFT, "right": RIGHT, "full": BOTH}
+"""The sides whose rows come out without a partner, by the HOW of a join."""
+
+
+def _may_be_alone(plan: Plan, rows: pa.RecordBatch) -> Mask | None:
+    """Return the rows of a join that come out without a partner, bool (n,), whatever their key; None: there are none.
+
+    A key with null or NaN equals no other, so it is certain that these have none.
+    """
+    sides = 0 if plan.options.join is None else _ALONE.get(plan.options.join.how, 0)
+    return (rows.column(SIDE).to_numpy() & sides) != 0 if sides else None
 
 
 def _inverted(begins: pa.Array, ends: pa.Array) -> Iterator[tuple[str, Mask]]:
@@ -226,7 +243,16 @@ def latest_valid(plan: Plan, rows: pa.RecordBatch, pos: Ints, position: pa.Table
 def validated_columns(plan: Plan) -> list[str]:
     """Return the columns that decide whether windows can place a row: those looked at, and those that may fail."""
     needs, computed = plan.kind.needs, {column.name for column in plan.projection.computed}
-    asked = {*plan.key, *plan.order.columns, *needs.required, *needs.amounts, *needs.measured, plan.options.event_time}
+    alone = {SIDE} if plan.options.join is not None and plan.options.join.how in _ALONE else set()
+    asked = {
+        *alone,
+        *plan.key,
+        *plan.order.columns,
+        *needs.required,
+        *needs.amounts,
+        *needs.measured,
+        plan.options.event_time,
+    }
     return [name for name in plan.columns if name in asked or name in computed]
 
 
