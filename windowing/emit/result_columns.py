@@ -15,7 +15,7 @@ from ..language.joins import LEFT, RIGHT, SIDE
 from ..planning.plan import Plan
 from ..planning.result_schema import FIXED, MARK, POS, TURN, numbered
 from ..rows.marks import Marks, with_marks_behind
-from ..rows.panes import BY_TICK, MarkOnly, Panes
+from ..rows.panes import AT_END, BY_TICK, MarkOnly, Panes
 from ..rows.projection import ComputedColumn
 from ..rows.sequence import Sequences
 
@@ -73,10 +73,15 @@ def _pair_ties(plan: Plan, sequences: Sequences, panes: Panes) -> dict[str, pa.A
     side[has] = np.where(left >= 0, LEFT, RIGHT)
     rows, found = pa.array(row, mask=row < 0), dict[str, pa.Array]()
     for tie, name in plan.pair_ties.items():
-        if name is None:
-            found[tie] = pa.array(sequences.pos).take(rows)
+        if name == "_at":
+            at, is_end = plan.schema.field(tie).type, pa.array(panes.cause == AT_END)
+            due = pa.nulls(len(panes), at) if panes.at is None else panes.at
+            found[tie] = pc.if_else(is_end, due, pa.scalar(None, at))
+        elif name == SIDE:
+            found[tie] = pa.array(side, mask=row < 0)
         else:
-            found[tie] = pa.array(side, mask=row < 0) if name == SIDE else sequences.rows.column(name).take(rows)
+            values = pa.array(sequences.pos) if name is None else sequences.rows.column(name)
+            found[tie] = values.take(rows)
     return found
 
 

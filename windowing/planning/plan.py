@@ -346,8 +346,9 @@ class Plan:
         """The stream columns that put panes of pairs at one instant in the one order: of the left first.
 
         Each with the column of the one sequence that it shows, of the first row of a pane; None: its arrival position.
+        ``_at``: the instant at which a pane would have come out that the end of the data brings out.
         """
-        shown = [] if self.pairs is None else [SIDE, *self.order.columns[1:], None]
+        shown = [] if self.pairs is None else ["_at", SIDE, *self.order.columns[1:], None]
         return {numbered("_tie", i): name for i, name in enumerate(shown)}
 
     @property
@@ -589,7 +590,7 @@ def _result_schema(plan: Plan, schema: pa.Schema, values: Sequence[pa.Field]) ->
     types["_at"] = times.instants or first
     types |= {POS: pa.int64(), TURN: pa.int8()}
     types |= {numbered("_tie", i): schema.field(name).type for i, name in enumerate(plan.ties)}
-    of_rows = {None: pa.int64(), SIDE: pa.int8()}
+    of_rows = {None: pa.int64(), SIDE: pa.int8(), "_at": types["_at"]}
     types |= {tie: of_rows.get(name) or schema.field(name).type for tie, name in plan.pair_ties.items()}
     stamps = [pa.field(name, types[name]) for name in plan.stream_names]
     outputs = plan.kind.needs.watermark
