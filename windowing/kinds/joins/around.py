@@ -129,6 +129,20 @@ def _oldest(side: _Side, is_open: Mask, now: Any) -> Measures:
     return out
 
 
+def _is_woven(behind: Ints, size: int) -> Mask:
+    """Return which values are new where each new one comes before one of ``size`` old ones: ``behind``, ascending."""
+    out = np.zeros(size + len(behind), np.bool_)
+    out[behind + np.arange(len(behind))] = True
+    return out
+
+
+def _woven(is_new: Mask, old: Measures, new: Any) -> Measures:
+    """Put new values among old ones."""
+    out = np.empty(len(is_new), old.dtype)  # `np.insert` would find the places again for each array
+    out[is_new], out[~is_new] = new, old
+    return out
+
+
 @dataclass(frozen=True, slots=True)
 class AroundKind(WindowKind):
     """A pane for each left row.
@@ -229,8 +243,8 @@ class AroundKind(WindowKind):
             alone = self._alone(sides, every, context)
             turn, key, at, pairs = self._with_alone(sides, alone, key, at, pairs)
             clock = sides.right.clock[alone]
-            low = np.insert(low, turn, sides.later(clock, -self.after))
-            high = np.insert(high, turn, sides.later(clock, self.before))
+            low = _woven(turn, low, sides.later(clock, -self.after))
+            high = _woven(turn, high, sides.later(clock, self.before))
         cause, closed_by = causes_by_clock(at < sides.now, np.int8(reason("time")), np.int8(reason("end")))
         counts = np.bincount(key, minlength=len(sequences.bounds) - 1)
         number = np.arange(len(key)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -255,21 +269,19 @@ class AroundKind(WindowKind):
 
     def _with_alone(
         self, sides: _Sides, alone: Ints, key: Ints, at: Measures, pairs: Pairs
-    ) -> tuple[Ints, Ints, Measures, Pairs]:
+    ) -> tuple[Mask, Ints, Measures, Pairs]:
         """Put right rows without a partner among the panes of left rows: at an instant behind these.
 
-        Also return before which of the panes each comes, int64.
+        Also return which of all panes they are, bool.
         """
         right, keys = sides.right, np.arange(len(sides.lonely) + 1)
         own_key, own_at = right.key[alone], sides.later(right.clock, max(self.before, Fraction(0)))[alone]
-        turn = _places(np.searchsorted(own_key, keys), own_at, np.searchsorted(key, keys), at, True)
-        begin = pairs.bounds[turn]
-        spans = (
-            np.insert(old, begin, new) for old, new in ((pairs.left, -1), (pairs.lo, alone), (pairs.hi, alone + 1))
-        )
-        counts = np.insert(np.diff(pairs.bounds), turn, 1)
-        found = Pairs(np.append(0, np.cumsum(counts)), *spans, right.row)
-        return turn, np.insert(key, turn, own_key), np.insert(at, turn, own_at), found
+        behind = _places(np.searchsorted(own_key, keys), own_at, np.searchsorted(key, keys), at, True)
+        is_pane, is_span = _is_woven(behind, len(key)), _is_woven(pairs.bounds[behind], len(pairs.lo))
+        ends = np.append(0, np.cumsum(_woven(is_pane, np.diff(pairs.bounds), 1)))
+        left, lo = _woven(is_span, pairs.left, -1), _woven(is_span, pairs.lo, alone)
+        found = Pairs(ends, left, lo, _woven(is_span, pairs.hi, alone + 1), right.row)
+        return is_pane, _woven(is_pane, key, own_key), _woven(is_pane, at, own_at), found
 
     def row_steps(
         self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
