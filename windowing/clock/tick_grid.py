@@ -56,7 +56,7 @@ class Grid:
 
     def bounds(self, cells: Ints) -> pa.Array:
         """Return the lower bounds of cells, in the grid's type."""
-        return self.to_arrow(self._ticks(cells))
+        return self.to_arrow(self.ticks(cells))
 
     def instants(self, values: Measures) -> Measures:
         """Return measures of the clock column as instants, of shape (n,). Raises `DataError` as `cells` does."""
@@ -71,7 +71,7 @@ class Grid:
 
     def on_bound(self, values: Measures, cells: Ints) -> npt.NDArray[np.bool_]:
         """Return which values are the lower bounds of their cells, bool (n,)."""
-        return np.asarray(self._ticks(cells) == self.instants(values))
+        return np.asarray(self.ticks(cells) == self.instants(values))
 
     def lasting(self, cells: Ints) -> npt.NDArray[np.bool_]:
         """Return that all cells hold an instant."""
@@ -80,7 +80,7 @@ class Grid:
     def first_ticks(self, instants: Measures) -> Ints:
         """Return for each instant the k of the first tick at or after it, int64 of shape (n,)."""
         cells = self._cells(instants)
-        return cells + (self._ticks(cells) < instants)
+        return cells + (self.ticks(cells) < instants)
 
     def later(self, instants: Measures, seconds: Fraction) -> Measures:
         """Return instants plus ``seconds``, which must be one of the spans of `make_grid`, or its negative.
@@ -123,7 +123,8 @@ class Grid:
             return cells
         return np.floor_divide(instants - np.int64(self.origin), np.int64(self.period))
 
-    def _ticks(self, cells: Ints) -> Measures:
+    def ticks(self, cells: Ints) -> Measures:
+        """Return the lower bounds of cells as instants."""
         if not self.exact:
             return self._float_bounds(cells)
         return cells * np.int64(self.period) + np.int64(self.origin)

@@ -251,16 +251,18 @@ def _on_the_clock(spec: Batched, within: Fraction, sequences: Sequences, context
     return Moments(first, enter, leave, np.full(len(when), BY_TICK), reasons, when)
 
 
-def _shortened(spec: Batched, sequences: Sequences, moments: Moments) -> Moments:
+def shortened(spec: Batched, sequences: Sequences, moments: Moments) -> Moments:
+    """Let rows leave sooner: those that ``with unique`` hides, and those that ``retain`` has no place for."""
     leave = moments.leave.copy()
     if spec.unique is not None:
-        hide_older(moments.enter, leave, *_codes(sequences, (*spec.partition_by, spec.unique)))
+        hide_older(moments.enter, leave, *partition_codes(sequences, (*spec.partition_by, spec.unique)))
     if spec.retain is not None:
-        displace_oldest(moments.enter, leave, *_codes(sequences, spec.partition_by), spec.retain)
+        displace_oldest(moments.enter, leave, *partition_codes(sequences, spec.partition_by), spec.retain)
     return replace(moments, leave=leave)
 
 
-def _codes(sequences: Sequences, names: Sequence[str]) -> tuple[Codes, int]:
+def partition_codes(sequences: Sequences, names: Sequence[str]) -> tuple[Codes, int]:
+    """Return the partition of each row by some columns, and how many there are; without columns all rows are in one."""
     if not names:
         return np.zeros(len(sequences), np.int32), 1
     codes, values = group_codes([combined(sequences.rows.column(name)) for name in names])
@@ -293,7 +295,7 @@ class BatchedKind(WindowKind):
         Raises `DataError` where an instant does not fit 64 bit, or ``within`` is too short for a float clock.
         """
         spec, bounds = self.spec, sequences.bounds
-        moments = _shortened(spec, sequences, self._moments(sequences, context))
+        moments = shortened(spec, sequences, self._moments(sequences, context))
         flags = visible_changes(bounds, moments.first, moments.enter, moments.leave)
         if not flags.all():
             before = np.concatenate([[0], np.cumsum(flags)])
@@ -326,7 +328,7 @@ class BatchedKind(WindowKind):
             return _on_the_clock(spec, spec.within, sequences, context)
         rows, counts = np.arange(len(sequences)), np.diff(bounds)
         if spec.every is not None:  # rows enter when a lot of them is stored
-            first, enter, cause = full_lots(bounds, *_codes(sequences, spec.partition_by), int(spec.every))
+            first, enter, cause = full_lots(bounds, *partition_codes(sequences, spec.partition_by), int(spec.every))
             reasons = np.where(cause == AT_END, np.int8(reason("end")), np.int8(reason("batch")))
             return Moments(first, enter, np.repeat(first[1:], counts), cause, reasons)
         trigger = np.full(len(rows), reason("trigger"), np.int8)
@@ -365,7 +367,7 @@ class BatchedKind(WindowKind):
         """
         spec, bounds = self.spec, sequences.bounds
         moments = self._moments(sequences, context)
-        first, places = moments.first, _shortened(replace(spec, unique=None), sequences, moments)
+        first, places = moments.first, shortened(replace(spec, unique=None), sequences, moments)
         is_end = np.append(0, np.cumsum(moments.closed_by == reason("end")))
         until = np.repeat(first[1:] - np.diff(is_end[first]), np.diff(bounds))
         stays = (moments.enter >= until) | (places.leave >= until)

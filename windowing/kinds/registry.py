@@ -8,12 +8,24 @@ from typing import Any, Final
 
 from ..language.joins import Around, At
 from ..language.patterns import RowPattern
-from ..language.spec import Batched, Growing, Joined, Lasting, Sliding, TableWindows, TimeInterval, Tumbling, WindowSpec
+from ..language.spec import (
+    Batched,
+    Growing,
+    Joined,
+    Lasting,
+    SideWindows,
+    Sliding,
+    TableWindows,
+    TimeInterval,
+    Tumbling,
+    WindowSpec,
+)
 from .batched import batched_kind
 from .contract import WindowKind
 from .event_time import event_time_kind
 from .growing import growing_kind
 from .joins.around import around_kind
+from .joins.sides import sides_kind
 from .lasting import lasting_kind
 from .lasting_table import lasting_table_kind
 from .matches.kind import pattern_kind
@@ -25,6 +37,8 @@ from .tumbling.kind import tumbling_kind
 def _joined_kind(spec: Joined) -> WindowKind:
     if isinstance(spec.window, Around | At):
         return around_kind(spec)
+    if isinstance(spec.window, SideWindows):
+        return sides_kind(spec)
     raise NotImplementedError
 
 

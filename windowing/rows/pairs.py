@@ -26,6 +26,7 @@ class Pairs:
         that comes out without its partner is in a pane; panes without any output are not there.
     ``right``: int64 (R,), rows of the right side in their order.
     ``tag``: int64 (S,), the number of the offset of each span (`At`); None: there are none.
+    ``settled``: bool (n,), rows that will not come out, but for which others are counted; None: there are none.
     """
 
     bounds: Ints
@@ -34,6 +35,7 @@ class Pairs:
     hi: Ints
     right: Ints
     tag: Ints | None = None
+    settled: Mask | None = None
 
     def __len__(self) -> int:
         return len(self.bounds) - 1
@@ -44,7 +46,7 @@ class Pairs:
         spans = spread(first, counts)
         tag = None if self.tag is None else self.tag[spans]
         ranges = (self.left[spans], self.lo[spans], self.hi[spans])
-        return Pairs(np.append(0, np.cumsum(counts)), *ranges, self.right, tag)
+        return Pairs(np.append(0, np.cumsum(counts)), *ranges, self.right, tag, self.settled)
 
 
 @dataclass(frozen=True, slots=True)
