@@ -25,6 +25,7 @@ from .contract import WindowKind
 from .event_time import event_time_kind
 from .growing import growing_kind
 from .joins.around import around_kind
+from .joins.one_window import one_window_kind
 from .joins.sides import sides_kind
 from .lasting import lasting_kind
 from .lasting_table import lasting_table_kind
@@ -39,7 +40,8 @@ def _joined_kind(spec: Joined) -> WindowKind:
         return around_kind(spec)
     if isinstance(spec.window, SideWindows):
         return sides_kind(spec)
-    raise NotImplementedError
+    inner = kind_of(spec.window)
+    return inner if spec.join.how == "union" else one_window_kind(spec, inner)
 
 
 _KINDS: Final[Mapping[type, Callable[[Any], WindowKind]]] = {

@@ -168,6 +168,8 @@ class Panes:
     ``pairs``: the pairs of each pane of a join, which it shows; None: it shows the rows of ``membership``.
     ``turn``: int8 (P,), of a pane caused `BY_TICK` whether it comes before the rows of the instant, 0, or after them,
         2; None: before them.
+    ``whole``: the panes of the one window that both sides of a join are in, of which these show pairs; None: there is
+        none.
     """
 
     key: Ints
@@ -188,6 +190,7 @@ class Panes:
     values: pa.Table | None = None
     pairs: Pairs | None = None
     turn: npt.NDArray[np.int8] | None = None
+    whole: Panes | None = None
 
     def __len__(self) -> int:
         return len(self.key)

@@ -1,0 +1,235 @@
+"""Both sides of a join in one window: the left rows of a pane times its right rows (semantics section 16.7).
+
+time(5)     left   L1    L2       |      L3         a window of one input over the rows of both sides
+            right     R1      R2  |                 (L1 R1) (L1 R2) (L2 R1) (L2 R2) | (L3 -) where rows alone come out
+
+The window is any other kind: it is asked for its panes, and of each the pairs are its output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...clock.watermark import Lateness
+from ...columns.arrays import Ints, Mask, combined, take_or_null
+from ...language.joins import LEFT, RIGHT, SIDE
+from ...language.spec import Joined
+from ...rows.marks import Marks
+from ...rows.membership import Ranges, covered, edge_rows, gathered
+from ...rows.pairs import Pairs
+from ...rows.panes import Outputs, Panes, reason
+from ...rows.sequence import Sequences
+from ...state.window_state import RestoredState
+from ..context import RowSteps, Signals, WindowContext
+from ..contract import WindowKind
+from ..facts import Fact, KeyPane
+from ..key_lifetimes import Lifetimes
+from ..needs import Explain, Needs, PaneTimes
+from .matching import matching, meets
+
+
+@dataclass(frozen=True, slots=True)
+class OneWindowKind(WindowKind):
+    """A window over the rows of both sides. ``inner``: the window."""
+
+    spec: Joined
+    inner: WindowKind
+    needs: Needs
+
+    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        self.inner.check_attribute(name, dtype, explain)
+
+    def check_types(self, schema: pa.Schema) -> None:
+        self.inner.check_types(schema)
+
+    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
+        return self.inner.times(clock, origin)
+
+    def empty_ticks(self, sequences: Sequences, context: WindowContext) -> pa.Array:
+        return self.inner.empty_ticks(sequences, context)
+
+    def lateness(self, dtype: pa.DataType, lag: Fraction, min_gap: Fraction) -> Lateness:
+        return self.inner.lateness(dtype, lag, min_gap)
+
+    # --- the panes
+
+    def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
+        """Return the panes that show something; with ``--empty row`` all. Raises what the window raises."""
+        whole, marks = self.inner.panes(sequences, signals, context)
+        rows, bounds = gathered(whole.membership, 0, len(whole))
+        side = combined(sequences.rows.column(SIDE)).to_numpy()[rows]
+        is_left, is_right = side & LEFT > 0, side & RIGHT > 0
+        pane = np.repeat(np.arange(len(whole)), np.diff(bounds))
+        rights = np.append(0, np.cumsum(is_right))[bounds]
+        left, right, of = rows[is_left], rows[is_right], pane[is_left]
+        lo, hi = rights[of], rights[of + 1]
+        if context.match is not None:
+            span, lo, hi = matching(context.match, sequences.rows, left, lo, hi, right)
+            left, of = left[span], of[span]
+        of, left, lo, hi = self._by_how(of, left, lo, hi, pane[is_right])
+        shown = np.bincount(of, minlength=len(whole))
+        kept = shown > 0
+        may_meet = meets(sequences)
+        if context.empty == "row":
+            kept |= self._empty(whole, rows, bounds, sequences, context)
+        kept &= may_meet[whole.key]
+        picks, spans = np.flatnonzero(kept), np.flatnonzero(kept[of])
+        pairs = Pairs(np.append(0, np.cumsum(shown[picks])), left[spans], lo[spans], hi[spans], right)
+        found = _with_bounds(whole, sequences).take(picks)
+        number = _renumbered(found.key, found.number)
+        found = replace(found, number=number, membership=_sizes(pairs), pairs=pairs, whole=whole)
+        if not may_meet.all():
+            found = self._with_alone(found, sequences, np.flatnonzero(~may_meet))
+        return found, marks
+
+    def _by_how(self, of: Ints, left: Ints, lo: Ints, hi: Ints, of_right: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+        """Return the spans that come out: of which pane each is, the left row, and its range of right rows.
+
+        ``of``, ``left``, ``lo``, ``hi``: those of all left rows; an empty range: the row has no partner.
+        ``of_right``: of which pane each right row is.
+        """
+        how, met = self.spec.join.how, lo < hi
+        if how == "semi":
+            first = np.append(True, (of[1:] != of[:-1]) | (left[1:] != left[:-1]))[: len(of)] & met
+            return of[first], left[first], lo[first], lo[first]
+        alone = np.empty(0, np.int64)
+        if how in {"right", "full"}:
+            alone = np.flatnonzero(~covered(lo[met], hi[met], len(of_right)))
+        if how not in {"left", "full"}:
+            some = ~met if how == "anti" else met
+            of, left, lo, hi = (each[some] for each in (of, left, lo, hi))
+        if not len(alone):
+            return of, left, lo, hi
+        at = np.searchsorted(of, of_right[alone], side="right")  # behind the left rows of their pane
+        more = ((of, of_right[alone]), (left, -1), (lo, alone), (hi, alone + 1))
+        of, left, lo, hi = (np.insert(each, at, new) for each, new in more)
+        return of, left, lo, hi
+
+    def _empty(self, whole: Panes, rows: Ints, bounds: Ints, sequences: Sequences, context: WindowContext) -> Mask:
+        """Return the panes that come out although they show nothing: not those that did so before a cut."""
+        if context.restored is None:
+            return np.ones(len(whole), np.bool_)
+        is_new = np.append(0, np.cumsum(context.restored.is_new(sequences.bounds)[rows]))[bounds]
+        return (bounds[1:] == bounds[:-1]) | (is_new[1:] > is_new[:-1])
+
+    def _with_alone(self, panes: Panes, sequences: Sequences, keys: Ints) -> Panes:
+        """Add the rows of keys that equal nothing, each alone and at once: they take no place in a window."""
+        how, bounds, pairs = self.spec.join.how, sequences.bounds, panes.pairs
+        assert pairs is not None
+        key = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+        side = combined(sequences.rows.column(SIDE)).to_numpy()
+        is_left = (side & LEFT > 0) & (how in {"left", "full", "anti"})
+        row = np.flatnonzero(np.isin(key, keys) & (is_left | ((side & RIGHT > 0) & (how in {"right", "full"}))))
+        own, is_left, key = np.arange(len(row)), is_left[row], np.append(panes.key, key[row])
+        lo = len(pairs.right) + own
+        every = Pairs(
+            np.append(pairs.bounds, len(pairs.left) + 1 + own),
+            np.append(pairs.left, np.where(is_left, row, -1)),
+            np.append(pairs.lo, lo),
+            np.append(pairs.hi, lo + ~is_left),
+            np.append(pairs.right, row),
+        ).chosen(np.argsort(key, kind="stable"))
+        turn = np.argsort(key, kind="stable")
+
+        def added(old: Any, new: Any) -> Any:
+            return np.append(old, np.full(len(row), new, old.dtype) if np.isscalar(new) else new)[turn]
+
+        start, end, at = panes.start, panes.end, panes.at
+        if start is not None and end is not None:
+            name = sequences.order[0]
+            column = combined(sequences.rows.column(name))
+            instants = self.times(column.type, Fraction(0)).to_instants(column, name).cast(start.type)
+            start, end = (
+                pa.concat_arrays([each, instants.take(pa.array(row))]).take(pa.array(turn)) for each in (start, end)
+            )
+        if at is not None:
+            at = pa.concat_arrays([at, pa.nulls(len(row), at.type)]).take(pa.array(turn))
+        outputs = panes.outputs and Outputs(added(panes.outputs.timing, 0), added(panes.outputs.index, 0))
+        found = replace(
+            panes,
+            key=key[turn],
+            number=added(panes.number, own),
+            membership=_sizes(every),
+            cause=added(panes.cause, row),
+            closed_by=added(panes.closed_by, reason("trigger")),
+            start=start,
+            end=end,
+            at=at,
+            outputs=outputs,
+            pairs=every,
+        )
+        return replace(found, number=_renumbered(found.key, found.number))
+
+    def row_steps(
+        self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
+    ) -> RowSteps:
+        raise NotImplementedError  # operators are refused
+
+    # --- from run to run
+
+    def retained_rows(
+        self, sequences: Sequences, context: WindowContext, panes: Panes | None, key_lifetimes: Lifetimes | None
+    ) -> Mask:
+        """Return the rows that the window holds open."""
+        retained = self.inner.retained_rows(sequences, context, panes and panes.whole, key_lifetimes)
+        return retained & np.repeat(meets(sequences), np.diff(sequences.bounds))
+
+    def settled_rows(self, sequences: Sequences, panes: Panes | None, retained: Mask) -> Mask:
+        return self.inner.settled_rows(sequences, panes and panes.whole, retained)
+
+    def full_and_baseline(self, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:
+        return self.inner.full_and_baseline(sequences, restored)
+
+    def last_closed(self, signals: Signals, context: WindowContext) -> int:
+        return self.inner.last_closed(signals, context)
+
+    def explain(self, pane: KeyPane) -> Iterator[Fact]:
+        yield from ()
+
+
+def _with_bounds(panes: Panes, sequences: Sequences) -> Panes:
+    """Return panes with bounds: where the window has none, the first and the last order value of its rows."""
+    if panes.start is not None or not sequences.order:
+        return panes
+    column = sequences.rows.column(sequences.order[0])
+    start, end = (take_or_null(column, edge) for edge in edge_rows(panes.membership))
+    return replace(panes, start=start, end=end)
+
+
+def _sizes(pairs: Pairs) -> Ranges:
+    """Return ranges with the number of pairs of each pane."""
+    ends = np.append(0, np.cumsum(np.maximum(pairs.hi - pairs.lo, 1)))[pairs.bounds]
+    return Ranges(ends[:-1], ends[1:], ends[:-1], True)
+
+
+def _renumbered(key: Ints, number: Ints) -> Ints:
+    """Return window numbers without gaps in the order of others, int64 (P,). ``key``: ascending."""
+    out = np.empty(len(key), np.int64)
+    out[np.lexsort([number, key])] = np.arange(len(key)) - np.searchsorted(key, key)
+    return out
+
+
+def one_window_kind(spec: Joined, inner: WindowKind) -> OneWindowKind:
+    """Return a window of one input over both sides of a join as a kind. ``inner``: the window."""
+    causes = inner.needs.causes
+    if spec.join.how not in {"inner", "semi"} and causes == "ticks":
+        causes = "both"  # a row whose key equals nothing comes out at once
+    needs = replace(
+        inner.needs,
+        causes=causes,
+        options=inner.needs.options - {"ends", "partial", "changes", "left", "emit evicted"},
+        go_on=False,
+        cells=False,
+        can_cut=False,
+        run_through=False,
+        changes_of_groups=False,
+        by_count=None,
+        rows_out_per_row=max(Fraction(2), inner.needs.rows_out_per_row),
+    )
+    return OneWindowKind(spec, inner, needs)
