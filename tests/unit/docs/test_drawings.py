@@ -53,6 +53,9 @@ def arguments_of(drawing: Drawing) -> dict[str, Any]:
     asked["order_by"] = [asked.pop("order")] if "order" in asked else None
     if "end" in asked:
         asked["at_end"] = asked.pop("end")
+    if "join" in asked:  # the rows of the keys left and right are the sides
+        asked |= {"join": f"right by {drawing.options['order']} {asked['join']} where (key = 'right')"}
+        asked |= {"where": None if " union " in asked["join"] else "key = 'left'"}
     if "windows" in asked:
         asked["windows"] = windows_of([tuple(map(int, each.split(".."))) for each in asked["windows"].split(",")])
     return asked
@@ -74,12 +77,22 @@ def told_in(drawing: Drawing, row: dict[str, Any], column: str) -> str:
     return str(value)
 
 
+def shown_letters(_: Drawing, pane: list[dict[str, Any]]) -> str:
+    return "".join(letter for row in pane for letter in row["letter"] or "")
+
+
+def shown_rows(drawing: Drawing, pane: list[dict[str, Any]]) -> str:
+    """The rows of pairs, once each, in the order of the drawing."""
+    shown = {row[name] for row in pane for name in ("letter", "right_letter")}
+    return "".join(letter for _, (letter, _) in sorted(drawing.rows.items()) if letter in shown)
+
+
 @pytest.mark.parametrize(("place", "lines"), drawings())
 def test_drawing(place: str, lines: list[str]) -> None:
     drawing = read(place, lines)
     table = table_of(drawing)
     asked = arguments_of(drawing)
-    gives_rows = asked.get("emit", "aggregates") != "aggregates"
+    gives_rows = asked.get("emit", "aggregates") != "aggregates" or "join" in asked
     result = wincli.aggregate(
         table,
         drawing.spec,
@@ -95,9 +108,8 @@ def test_drawing(place: str, lines: list[str]) -> None:
         mine = [
             list(pane) for _, pane in groupby((r for r in out if key is None or r["key"] == key), lambda r: r["window"])
         ]
-        assert ["".join(letter for row in pane for letter in row["letter"] or "") for pane in mine] == [
-            pane.letters for pane in expected
-        ]
+        shown = shown_rows if "join" in asked else shown_letters
+        assert [shown(drawing, pane) for pane in mine] == [pane.letters for pane in expected]
         for pane, (first, *_) in zip(expected, mine, strict=True):
             assert pane.told["closed_by"]
             assert {column: told_in(drawing, first, column) for column in pane.told} == pane.told
@@ -106,7 +118,7 @@ def test_drawing(place: str, lines: list[str]) -> None:
 
 def rejects(drawing: Drawing, table: pa.Table) -> dict[str, str]:
     asked = arguments_of(drawing)
-    if "windows" in asked:
+    if "windows" in asked or "join" in asked:
         return {}
     key = ["key"] if None not in drawing.panes else []
     options = Options(event_time=asked.get("event_time"), lag=int(asked.get("lag", 0)), ends=asked.get("ends"))  # type: ignore[arg-type]
@@ -157,7 +169,7 @@ def derived(base: type) -> set[type]:
 
 def all_kinds() -> set[str]:
     tumbling = {policy.__name__ for policy in derived(spec.Policy)} - {"_Rise", "_OnCondition"}
-    others = {kind.__name__ for kind in typing.get_args(spec.WindowSpec)} - {"Tumbling", "Batched", "Lasting"}
+    others = {kind.__name__ for kind in typing.get_args(spec.WindowSpec)} - {"Tumbling", "Batched", "Lasting", "Joined"}
     batched = {"within", "within every", "within retain", "retain", "retain every", "retain all"}
     return tumbling | others | batched | {"with unique", "partition by"}
 
@@ -188,6 +200,7 @@ def table_of_the_readme() -> list[Any]:
 def test_panes_in_the_table_of_the_readme(example: str, panes: str) -> None:
     ((at, lines),) = fences(README, "rows")
     of_event_time = isinstance(parse_window(example), spec.TimeInterval)
+    joins = isinstance(parse_window(example), spec.Around | spec.At | spec.SideWindows)  # the log with itself
     order = "e" if of_event_time else "t"
     drawing = read(f"README.md:{at}", [f"with: order={order} hours=2026-10-24", *lines])
     windows = None
@@ -199,12 +212,13 @@ def test_panes_in_the_table_of_the_readme(example: str, panes: str) -> None:
         table_of(drawing),
         example,
         windows=windows,
+        join="other" if joins else None,
         order_by=None if of_event_time else ["t"],
         event_time="e" if of_event_time else None,
-        aggregates=["letter=collect(letter)"],
+        aggregates=[f"shown=collect({'other_' if joins else ''}letter)"],
         marks=[sum(row < mark for row in drawing.rows) for mark in drawing.marks] if example == "punct()" else None,
     )
-    assert " ".join(f"[{''.join(letters or [])}]" for letters in result["letter"].to_pylist()) == panes
+    assert " ".join(f"[{''.join(letters or [])}]" for letters in result["shown"].to_pylist()) == panes
 
 
 def test_the_readme_shows_every_kind() -> None:

@@ -22,6 +22,7 @@ from wincli.cli.run.request import parse_job
 from wincli.windowing import in_memory
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.language.parser import parse_window
+from wincli.windowing.language.spec import Joined
 
 RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr-defined]
 
@@ -59,7 +60,7 @@ def check_job(given: Mapping[str, Any]) -> None:
     """What ``wincli run`` checks before it opens an input."""
     asked = parse_job({name: value or None for name, value in given.items() if name not in ("quiet", "verbose")})
     for stage in asked.stages:
-        assert parse_window(str(stage.spec)) == stage.spec
+        assert parse_window(str(stage.spec)) == (stage.spec.window if isinstance(stage.spec, Joined) else stage.spec)
         for call in (call for item in stage.calls or () for call in item.calls):
             assert ":" in call.function or call.function in TABLE
 

@@ -30,6 +30,8 @@ from wincli.windowing.clock import watermark
 from wincli.windowing.enrichment.window_table import PASSED, PLACE, GivenTable
 from wincli.windowing.language import clock_policies, parser, pattern_parser, tokens
 from wincli.windowing.language.enrichment import parse_windows
+from wincli.windowing.language.joins import parse_join
+from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.planning import plan, result_schema
 from wincli.windowing.ports import REJECT_FIELDS, Counts, InputFile, Part
@@ -50,9 +52,10 @@ RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr
 def words_of_the_language() -> list[str]:
     calls = {**parser.POLICIES, **parser.EVICTIONS}
     named = [rule.form.name for rule in calls.values()]
-    kinds = ["tumbling", "sliding", "timeInterval", "within", "retain", "partition by", "table", "match", "funnel"]
+    kinds = ["tumbling", "sliding", "timeInterval", "within", "retain", "partition by", "table"]
+    kinds += ["around", "at", "match", "funnel"]
     assert tuple(kinds) == parser._WINDOWS
-    clauses = ["every", "with unique", "retain all"]
+    clauses = ["every", "with unique", "retain all", "join", "prevailing"]
     return list(dict.fromkeys([*named, *kinds, *parser._OPTIONS, *parser.SETTINGS, *pattern_parser._OPTIONS, *clauses]))
 
 
@@ -68,7 +71,8 @@ def test_word(row: list[str]) -> None:
     schema = pa.schema({"ts": pa.timestamp("us"), "user": pa.string(), "last": pa.bool_()})
     shifts = pa.schema({"start": pa.timestamp("us"), "end": pa.timestamp("us")})
     tables = [GivenTable(parse_windows("shifts from start to end", has_path=False), shifts)]
-    plan.make_plan(parse_window(example), schema, ["user"], tables=tables)
+    options = Options(join=parse_join("q on user") if word in ("around", "at", "join", "prevailing") else None)
+    plan.make_plan(parse_window(example), schema, ["user"], options=options, tables=tables)
 
 
 def test_units_and_weekdays_are_named() -> None:
