@@ -139,9 +139,9 @@ def merge(ranges: Sequence[SourceRange], expressions: RowExpressions) -> FileSou
         text_at,
         list(chain.from_iterable(source.names for source in sources)),
         tuple(dict.fromkeys(chain.from_iterable(source.skipped for source in sources))),
-        rights=sources[0].rights,
+        rights=sources[0].rights if sources else {},
         steps=(
-            *(rebound(step, schema) for step in sources[0].steps if isinstance(step, BothSides)),
+            *(rebound(step, schema) for step in (sources[0].steps if sources else ()) if isinstance(step, BothSides)),
             Within(tuple(firsts[:-1]), tuple(each.rows for each in ranges), expressions),
         ),
     )

@@ -117,7 +117,7 @@ def reprocess_for_late_rows(late: LateBackfill, found: LateRows) -> Iterator[tup
                 raise ConfigError(what, "a higher --keep keeps more states")
             job, files = late.job_of(record)
             own = _open(late, job, files, prior)
-            rows = _unit_input_rows(late, row_expressions(job), own, record, prior, wanted, sources)
+            rows = _unit_input_rows(late, row_expressions(job, own), own, record, prior, wanted, sources)
             incremental = IncrementalRun(late.state, unit_of(record), prior.label if prior else None, late.keep, rows)
             yield run_on_state(late, job, incremental)
         prior = late.state.record(record.label)
@@ -136,7 +136,7 @@ def rows_on_time(state: State, found: LateRows) -> UnitInputRows | None:
         return None
     after = _position(state, state.newest_before(found.unit.ordinal)) if found.rows else None
     own = [SourceRange(found.source, 0, OrderRange(after))]
-    read = merge(own, row_expressions(found.job)) if found.rows else found.source
+    read = merge(own, row_expressions(found.job, found.source)) if found.rows else found.source
     return UnitInputRows(read, from_root(left_files(found.source)), tuple(found.rows))
 
 
@@ -168,7 +168,7 @@ def _late_rows(
     if not known or not source.splits:
         return {}
     positions = [bound for _, bound in known]
-    read = with_columns(source, row_expressions(job), positions[0].column_names)
+    read = with_columns(source, row_expressions(job, source), positions[0].column_names)
     count = partial(count_before, read, positions)
     counts_of_splits = late.context.spark.session().map("late rows", count, source.splits)
     before = [0, *(sum(counts) for counts in zip(*counts_of_splits, strict=True))]

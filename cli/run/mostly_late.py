@@ -197,11 +197,11 @@ def _place_in_unit(
     with suppress(WincliError):
         source = open_source([file.path for file in unit.inputs], read_options(job), executor)
         if all(_has(job, source, name) for name in names):
-            first = partial(_first, source, row_expressions(job), names, sought)
+            first = partial(_first, source, row_expressions(job, source), names, sought)
             found = executor.map("late rows", first, source.splits)
             place, value = next(((place, at) for place, at, _ in found if place is not None), (None, None))
             below = max((each for _, _, each in found if each is not None), default=None)
-            kind = with_columns(source, row_expressions(job), names).schema.field(names[0]).type
+            kind = with_columns(source, row_expressions(job, source), names).schema.field(names[0]).type
             return place, _apart(kind, None if value is None or below is None else value - below)
     return None, ""
 
@@ -216,7 +216,7 @@ def _apart(kind: pa.DataType, apart: ClockValue | None) -> str:
 
 
 def _has(job: Job, source: FileSource, name: str) -> bool:
-    return name in source.schema.names or name in (let for let, _ in row_expressions(job).let)
+    return name in source.schema.names or name in (let for let, _ in row_expressions(job, source).let)
 
 
 def _rows(

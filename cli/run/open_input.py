@@ -25,6 +25,7 @@ from ...windowing.language.options import sort_key
 from ...windowing.language.spec import HIDDEN, AggregateCall, Column, Joined
 from ...windowing.planning.join_rules import check_join
 from ...windowing.planning.matched_calls import matched_calls
+from ...windowing.planning.one_sequence import one_sequence
 from ...windowing.planning.pane_columns import OVERLAP, SHARE
 from ...windowing.planning.sides import SIDES, Sides, bind_sides
 from ...windowing.ports import Executor, Source, StreamInfo
@@ -65,10 +66,25 @@ def open_input(
     with naming_stage(job, stage.name):
         check_join(stage.spec, stage.options, stage.calls, ())
     source = open_source(paths, read_options(job), executor, known.input, named_columns(job))
+    return with_right(job, source, executor, known)
+
+
+def with_right(
+    job: Job,
+    source: FileSource,
+    executor: Executor,
+    known: KnownColumns = NOTHING_KNOWN,
+    paths: Mapping[str, Sequence[str]] = {},
+) -> FileSource:
+    """Return the input of the first stage with the right side of its join, where that is another log.
+
+    ``paths``: where the right side is, by the name of the join; else it is where the job says. Raises as `open_input`.
+    """
+    stage = job.stages[0]
     asked = job.right_of(stage)
     if asked is None:
         return source
-    right = _open_table(job, asked, executor, known.tables.get(asked.name, ()))
+    right = _open_table(job, asked, executor, known.tables.get(asked.name, ()), paths.get(asked.name))
     with naming_stage(job, stage.name):
         sides = sides_with(stage, right, source.schema, source.stream, frozenset(source.constants))
     return join_sources(source, right, sides)
@@ -178,10 +194,16 @@ class _Lacking:
         return not (self.missing or self.needs_clock or self.needs_all or (self.untyped and not has_rows))
 
 
-def row_expressions(job: Job) -> RowExpressions:
-    """Return the expressions over the rows of a job's input."""
-    options = job.stages[0].options
-    return RowExpressions(options.let, options.where)
+def row_expressions(job: Job, source: FileSource) -> RowExpressions:
+    """Return the expressions over the rows of a job's input, in which each side of a join has its own."""
+    stage, sides = job.stages[0], sides_of(source)
+    options, key, order_by = stage.options, stage.key, stage.order_by
+    if options.join is None:
+        return RowExpressions(options.let, options.where)
+    if sides is not None:
+        options, key, order_by = replace(options, join=sides.join), sides.key, sides.order_by
+    spec = stage.spec.window if isinstance(stage.spec, Joined) else stage.spec
+    return one_sequence(spec, source.schema, key, order_by, stage.calls, options, source.stream).expressions
 
 
 def named_columns(job: Job) -> frozenset[str]:
@@ -275,7 +297,9 @@ def beside(source: FileSource) -> dict[str, Source]:
     return {**found, **{each.request.name: each.table for each in source.windows}, **source.rights}
 
 
-def _open_table(job: Job, request: ReadBeside, executor: Executor, known: Sequence[Named]) -> FileSource:
+def _open_table(
+    job: Job, request: ReadBeside, executor: Executor, known: Sequence[Named], paths: Sequence[str] | None = None
+) -> FileSource:
     own = read_options(job)
     reading = replace(
         own,
@@ -288,12 +312,13 @@ def _open_table(job: Job, request: ReadBeside, executor: Executor, known: Sequen
         limit=None,
     )
     try:
-        table = open_source([request.path], reading, executor, known)
+        paths = [request.path] if paths is None else paths
+        table = open_source(paths, reading, executor, known)
         texts = {field.name for field in table.schema if pa.types.is_string(field.type)}
         given = [(name, text) for name, text in own.schema if name in texts]
         if not given:
             return table
-        return open_source([request.path], replace(reading, schema=tuple(given)), executor, known)
+        return open_source(paths, replace(reading, schema=tuple(given)), executor, known)
     except WincliError as error:
         option = (
             "enrich" if isinstance(request, Enrichment) else "join" if isinstance(request, RightSide) else "windows"

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from ....conf.job import Job, read_job, with_later_keys, with_table_outputs, wit
 from ....conf.ranges import before_date, has_date
 from ....readers.files.listing import is_result
 from ....readers.files.walk import MANIFEST
+from ....readers.joined import left_files
 from ....readers.open import open_source
 from ....readers.options import ReadOptions
 from ....readers.order_ranges import OrderRange, SourceRange, merge
@@ -27,6 +28,7 @@ from ....windowing.engine.task import FILES, Chunk, TaskContext, with_projection
 from ....windowing.errors import ConfigError, InputError, WincliError
 from ....windowing.local_executor import LocalExecutor
 from ....windowing.ports import InputFile, Source
+from ....windowing.rows.projection import RowExpressions
 from ....windowing.scan.row_validation import split_by_reason
 from ....windowing.support.address import Address
 from ....windowing.support.modules import search
@@ -38,7 +40,7 @@ from ...run.context import owner
 from ...run.fingerprint import absolute, same_inputs
 from ...run.incremental_run import known_by
 from ...run.job_plan import open_outputs, plan_job
-from ...run.open_input import NOTHING_KNOWN, KnownColumns, enriched_input, named_columns, row_expressions
+from ...run.open_input import NOTHING_KNOWN, KnownColumns, enriched_input, named_columns, row_expressions, with_right
 from ...run.pipeline import PlainRun, loaded_tables, with_own_windows
 from ...run.request import read_options
 from ...run.run_modes import local_context, run_request
@@ -63,31 +65,38 @@ def open_input(job: Job, manifest: Mapping[str, Any]) -> Reopened:
     if "-" in job.input:
         raise ConfigError("this result was made of stdin, which is gone", "keep the log in a file, and run again")
     files = input_files(manifest["inputs"])
+    right = {name: input_files(each) for name, each in (manifest.get("enrich") or {}).items()}
     if not any(has_date(path) for path in job.input) and job.start is None:
-        found = _opened(job, job.input, ())
-        if found is not None and same_inputs(found.source.files, files):
+        found = _opened(job, job.input, (), right)
+        if found is not None and same_inputs(left_files(found.source), files):
             return found
-    return open_files(job, files)
+    return open_files(job, files, right)
 
 
-def open_files(job: Job, files: Sequence[InputFile], known: KnownColumns = NOTHING_KNOWN) -> Reopened:
+Beside: TypeAlias = "Mapping[str, Sequence[InputFile]]"
+"""The files that a run read beside its input, by the name of a table or a join."""
+
+
+def open_files(job: Job, files: Sequence[InputFile], beside: Beside, known: KnownColumns = NOTHING_KNOWN) -> Reopened:
     """Open files that were read; ``known``: as they were then. Raises `InputError` where one is gone or has changed."""
     bases = tuple(absolute(before_date(path) if has_date(path) else path) for path in job.input)
-    found = _opened(job, _folders_of_results(files), bases, known)
-    if found is None or not same_inputs(found.source.files, files):
+    found = _opened(job, _folders_of_results(files), bases, beside, known)
+    if found is None or not same_inputs(left_files(found.source), files):
         do = "run the job again, or ask from the folder where it was run"
         raise InputError(_difference(files, None if found is None else found.source), do)
     return found
 
 
 def _opened(
-    job: Job, paths: Sequence[str], bases: Sequence[str], known: KnownColumns = NOTHING_KNOWN
+    job: Job, paths: Sequence[str], bases: Sequence[str], beside: Beside, known: KnownColumns = NOTHING_KNOWN
 ) -> Reopened | None:
     """Open an input; None where it is gone. A column that the job names and no file has is null, as the run knew."""
     own, named = job.model_copy(update={"input": tuple(paths)}).at(bases=tuple(bases)), named_columns(job)
     earlier = [*known.input, ("", pa.schema([(name, pa.null()) for name in sorted(named) if "." not in name]))]
+    right = {name: _folders_of_results(files) for name, files in beside.items()}
     try:
-        return Reopened(open_source(paths, read_options(own), LocalExecutor(), earlier, named), own)
+        source = open_source(paths, read_options(own), LocalExecutor(), earlier, named)
+        return Reopened(with_right(own, source, LocalExecutor(), known, right), own)
     except InputError:
         return None
 
@@ -157,13 +166,13 @@ def open_units(job: Job, manifest: Mapping[str, Any]) -> tuple[FileSource, FileS
         if not record.inputs:
             continue
         shift = record.ordinal * UNIT_DISTANCE
-        source = open_files(job, record.inputs, known_by(record, path, job)).source
+        source = open_files(job, record.inputs, record.enrich, known_by(record, path, job)).source
         own = SourceRange(source, shift)
         has_late = record.stages[0].counts["rejected"].get("late")
         last = _last_before(job, state, record, taken) if has_late else None
         taken.append(replace(own, rows=OrderRange(after=last)))
         late += [] if last is None else [replace(own, rows=OrderRange(before=last))]
-    expressions = row_expressions(job)
+    expressions = row_expressions(job, taken[0].source) if taken else RowExpressions()
     return merge(taken, expressions), merge(late, expressions) if late else None
 
 
@@ -222,7 +231,8 @@ def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
         if manifest["stages"]:
             # Plan a stage over the result of the stage before: the one that was kept, or one that is computed again.
             at = len(manifest["stages"])
-            own = job.with_stages(job.stages[at : at + 1]).at(tables=job.window_tables)
+            own = job.with_stages(job.stages[at : at + 1])
+            own = own.at(tables=tuple(each for each in job.tables if each not in job.enrichments))
             before = manifest["stages"][-1]
             if job.state is not None:
                 what = f"this result is a unit on a state, and its rows are those of stage {before['name']!r}"
@@ -237,7 +247,11 @@ def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
                 alone = _alone(open_input(job, manifest).job.with_stages(job.stages[:at]), stack)
                 run_request(alone, local_context(Messages(-1)))
                 folder = alone.output
-            source = enriched_input(own, open_source([folder], ReadOptions(), LocalExecutor()), LocalExecutor())
+            source = open_source([folder], ReadOptions(), LocalExecutor())
+            right = {
+                name: [file.path for file in input_files(each)] for name, each in (manifest["enrich"] or {}).items()
+            }
+            source = enriched_input(own, with_right(own, source, LocalExecutor(), paths=right), LocalExecutor())
             note = f"its rows are windows of stage {before['name']}"
             yield RecordedStage(source, with_own_windows(plan_stages(own, source)[0], source), note)
         else:
@@ -247,7 +261,7 @@ def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
 def _first_stage(job: Job, manifest: Mapping[str, Any], stack: ExitStack) -> RecordedStage:
     own = job.with_stages(job.stages[:1])
     if job.state is not None:
-        if own.tables:
+        if own.enrichments or own.window_tables:
             what = f"this result is a unit on a state, of a job with {'--enrich' if own.enrichments else '--windows'}"
             raise ConfigError(what, "wincli why explains units of a state whose rows are those of the input")
         source, late = open_units(own, manifest)
@@ -257,7 +271,7 @@ def _first_stage(job: Job, manifest: Mapping[str, Any], stack: ExitStack) -> Rec
             raise ConfigError(f"{what} late", "wincli why explains such windows where the marks are a column")
         return RecordedStage(source, stage, late=late)
     source, there = open_input(job, manifest)
-    if not own.tables:
+    if not (own.enrichments or own.window_tables):
         return RecordedStage(source, plan_stages(own, source)[0])
     alone = _alone(there.with_stages(own.stages), stack)
     outputs = stack.enter_context(open_outputs(alone, owner()))
