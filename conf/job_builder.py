@@ -216,8 +216,16 @@ def _check_tables(job: Job) -> None:
             do = f'--windows "{spec.name}=PATH [on KEY] from START to END"'
             raise ConfigError(f"table({spec.name}) needs its windows", f"say {do}")
     for each in job.tables:
-        if isinstance(each, RightSide) and names.count(each.name) > 1:
+        if not isinstance(each, RightSide):
+            continue
+        if names.count(each.name) > 1:
             raise ConfigError(f"--join {each.name} has the name of another log or table", "name it apart")
+        if job.start is not None and not has_date(each.path):
+            what = f"--join {each.name}: {each.path} has no {{date}}, and each unit of a range has rows of both sides"
+            raise ConfigError(what, "write {date} in the path; a table that stays the same is for --enrich")
+        if job.start is None and has_date(each.path):
+            what = f"--join {each.name}: {each.path} is a template for units of a range, and there is no range"
+            raise ConfigError(what, "say --start and --end, or write the date itself")
     for each in job.window_tables:
         if names.count(each.name) > 1:
             raise ConfigError(f"--windows {each.name} has the name of another table", "name it apart")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os.path
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 from ...conf.job import BESIDE, as_recorded, default_stage, plain_amounts
@@ -98,16 +99,25 @@ def new_end(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, b
 
 
 def already_done(
-    records: Sequence[UnitRecord], files: Sequence[InputFile], is_same: Callable[[UnitRecord], bool]
+    records: Sequence[UnitRecord],
+    files: Sequence[InputFile],
+    is_same: Callable[[UnitRecord], bool],
+    logs: Mapping[str, Sequence[InputFile]] = {},
 ) -> UnitRecord | None:
     """Return the newest record of a state if a plain run would repeat it, None if the run has something to do.
 
     ``records``: those of the state, ascending. ``is_same``: whether a record is of this job, with these outputs.
-    Raises `ConfigError` where a file was read by an earlier unit: its rows would be counted twice.
+    ``logs``: the files of the right sides of its joins, by their names. Raises `ConfigError` where a file was read by
+    an earlier unit: its rows would be counted twice.
     """
-    if records and same_inputs(records[-1].inputs, files) and is_same(records[-1]):
+
+    def read_by(record: UnitRecord) -> tuple[InputFile, ...]:
+        return (*record.inputs, *chain.from_iterable(record.enrich.get(name, ()) for name in logs))
+
+    files = (*files, *chain.from_iterable(logs.values()))
+    if records and same_inputs(read_by(records[-1]), files) and is_same(records[-1]):
         return records[-1]
-    read = {_identity(file): record.label for record in records for file in record.inputs}
+    read = {_identity(file): record.label for record in records for file in read_by(record)}
     for file in files:
         if label := read.get(_identity(file)):
             what = f"{file.path} was read by {label} of this state already"

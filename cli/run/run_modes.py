@@ -9,9 +9,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ...conf.job import Job, paths_of, plain_path, recorded
+from ...conf.job import Job, RightSide, paths_of, plain_path, recorded
 from ...conf.ranges import Kind, Partitions, Unit, check_kind, partitions, unit_of_plain_run, units
 from ...readers.files.listing import list_folders
+from ...readers.options import ReadOptions
 from ...windowing.errors import ConfigError, WincliError
 from ...windowing.local_executor import LocalExecutor
 from ...windowing.ports import InputFile
@@ -59,8 +60,7 @@ def result_is_done(job: Job) -> bool:
         return False
     if not all(read_result(path) for path in job.outputs):
         return False
-    reading = replace(read_options(job), bases=(), skip_unreadable=False, version=None)
-    tables = (file for each in job.tables for file in list_inputs([each.path], reading))
+    tables = (file for each in job.tables for file in list_inputs([each.path], _reading_beside(job)))
     return is_done(job.outputs, recorded(job), (*files_of(job), *tables))
 
 
@@ -97,7 +97,7 @@ def find_next_run(job: Job, state: State) -> tuple[Job, UnitStep]:
 
     files = files_of(job)
     found = UnitInput(job.input, (), files)
-    done = already_done(state.records, files, is_same)
+    done = already_done(state.records, files, is_same, files_of_logs(job))
     if done is None:
         return job, UnitStep(unit_of_plain_run(last.ordinal if last else None), "run", found=found, before=last)
     unit, before = unit_of(done), state.newest_before(done.ordinal)
@@ -114,6 +114,16 @@ def find_next_run(job: Job, state: State) -> tuple[Job, UnitStep]:
 def files_of(job: Job) -> tuple[InputFile, ...]:
     """Return the files of a job's input by absolute paths. Raises `InputError` where there are none."""
     return list_inputs(job.input, read_options(job))
+
+
+def files_of_logs(job: Job) -> dict[str, tuple[InputFile, ...]]:
+    """Return the files of the right sides of a job's joins, by name. Raises `InputError` where there are none."""
+    logs = [each for each in job.tables if isinstance(each, RightSide)]
+    return {each.name: list_inputs([each.path], _reading_beside(job)) for each in logs}
+
+
+def _reading_beside(job: Job) -> ReadOptions:
+    return replace(read_options(job), bases=(), skip_unreadable=False, version=None)
 
 
 Finish = Callable[[], int]

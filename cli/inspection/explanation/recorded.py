@@ -248,9 +248,8 @@ def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
                 run_request(alone, local_context(Messages(-1)))
                 folder = alone.output
             source = open_source([folder], ReadOptions(), LocalExecutor())
-            right = {
-                name: [file.path for file in input_files(each)] for name, each in (manifest["enrich"] or {}).items()
-            }
+            beside = {name: input_files(each) for name, each in (manifest.get("enrich") or {}).items()}
+            right = {name: [file.path for file in files] for name, files in beside.items()}
             source = enriched_input(own, with_right(own, source, LocalExecutor(), paths=right), LocalExecutor())
             note = f"its rows are windows of stage {before['name']}"
             yield RecordedStage(source, with_own_windows(plan_stages(own, source)[0], source), note)

@@ -1,0 +1,154 @@
+"""Joins with another log from run to run: nights are one run, late rows of either side, ranges, chains, and mistakes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from support.in_process import done
+from support.processes import table
+
+DAYS = 3
+RANGE = ("--start", "2026-01-01", "--end", "2026-01-04", "--state", "state")
+WINDOW = ("--window", "around(2h, 1h)")
+
+
+def put_log(folder: Path, name: str, rows: int, seed: int, late: float = 0.0) -> None:
+    """Write a log of three days, a file each; some rows come a day late."""
+    random = np.random.default_rng(seed)
+    folder.mkdir()
+    at, key = np.sort(random.integers(0, DAYS * 86400, rows)), random.choice(list("abc"), rows)
+    day = np.minimum(at // 86400 + (random.random(rows) < late), DAYS - 1)
+    times = np.datetime64("2026-01-01", "us") + at.astype("m8[s]")
+    for each in range(DAYS):
+        own = day == each
+        log = pa.table({"ts": times[own], "k": key[own].tolist(), name: np.arange(rows)[own]})
+        pq.write_table(log, folder / f"2026-01-0{each + 1}.parquet")
+
+
+def put_logs(tmp_path: Path, late: float = 0.0) -> None:
+    put_log(tmp_path / "l", "v", 60, 1, late)
+    put_log(tmp_path / "r", "m", 90, 2, late)
+
+
+def rows_of(out: Path) -> list[tuple[Any, ...]]:
+    """The rows of a result, but for what counts arrivals."""
+    folders = [out] if (out / "_manifest.json").exists() else sorted(out.iterdir())
+    found = [row for folder in folders for row in table(folder).to_pylist() if row["_mark"] != "only"]
+    left_out = {"_pos", "_mark", *(name for row in found for name in row if name.startswith("_tie"))}
+    return sorted(tuple((name, str(row[name])) for name in sorted(row) if name not in left_out) for row in found)
+
+
+def run(tmp_path: Path, join: str, left: str, out: str, *more: str, window: Sequence[str] = WINDOW) -> None:
+    done(tmp_path, "run", "--join", join, *window, *more, left, out)
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "full", "anti"])
+def test_nights_are_one_run(tmp_path: Path, how: str) -> None:
+    put_logs(tmp_path)
+    run(tmp_path, f"q=r/{{date}}.parquet on k {how}", "l/{date}.parquet", "nights/{date}", *RANGE)
+    run(tmp_path, f"q=r on k {how}", "l", "one", "--at-end", "hold", "--state", "other")
+    assert rows_of(tmp_path / "nights") == rows_of(tmp_path / "one") != []
+
+
+def test_late_rows_of_either_side_go_to_the_unit_of_their_place(tmp_path: Path) -> None:
+    put_logs(tmp_path, late=0.05)
+    more = ("--where", "v <> 20", *RANGE)
+    join = "on k full where (m <> 30)"
+    run(tmp_path, f"q=r/{{date}}.parquet {join}", "l/{date}.parquet", "nights/{date}", *more, "--late", "redo")
+    run(tmp_path, f"q=r {join}", "l", "one", "--where", "v <> 20", "--at-end", "hold", "--state", "other")
+    assert rows_of(tmp_path / "nights") == rows_of(tmp_path / "one") != []
+
+
+def test_a_unit_whose_right_files_have_changed_runs_again(tmp_path: Path) -> None:
+    put_logs(tmp_path)
+    args = ("run", "--join", "q=r/{date}.parquet on k", *WINDOW, *RANGE, "l/{date}.parquet", "out/{date}")
+    done(tmp_path, *args)
+    assert "nothing to do" in done(tmp_path, *args, "--exit-code-noop", "0").err
+    changed = pq.read_table(tmp_path / "r" / "2026-01-02.parquet").slice(1)
+    pq.write_table(changed, tmp_path / "r" / "2026-01-02.parquet")
+    refused = done(tmp_path, *args, code=2).err
+    assert "2026-01-02" in refused
+    done(tmp_path, *args, "--redo")
+    run(tmp_path, "q=r on k", "l", "one", "--at-end", "hold", "--state", "other")
+    assert rows_of(tmp_path / "out") == rows_of(tmp_path / "one")
+
+
+def test_units_with_files_on_one_side_only_are_an_error(tmp_path: Path) -> None:
+    put_logs(tmp_path)
+    (tmp_path / "r" / "2026-01-02.parquet").unlink()
+    args = ("run", "--join", "q=r/{date}.parquet on k", *WINDOW, *RANGE, "l/{date}.parquet", "out/{date}")
+    error = done(tmp_path, *args, code=2).err
+    assert "has files for 2026-01-02, and the log q of --join" in error
+
+
+@pytest.mark.parametrize(
+    ("join", "more", "words"),
+    [
+        ("q=r on k", RANGE, "has no {date}"),
+        ("q=r/{date}.parquet on k", (), "is a template for units of a range"),
+        ("q=gone on k", (), "--join q: there is no file or folder gone"),
+        ("q=r on nothing", (), "no column 'nothing'"),
+        ("q=r on k by ts=nothing", (), "no column 'nothing'"),
+        ("q=r on k", ("--key", "v"), "the key is v"),
+        ("q=r on k", ("--order-by", "arrival"), "two logs have no common order of arrival"),
+        ("q=r on k", ("--enrich", "q=r on k asof ts"), "--join q has the name of another log or table"),
+    ],
+)
+def test_mistakes_say_what_to_do(tmp_path: Path, join: str, more: tuple[str, ...], words: str) -> None:
+    put_logs(tmp_path)
+    out = "out/{date}" if more == RANGE else "out"
+    left = "l/{date}.parquet" if more == RANGE else "l"
+    assert words in done(tmp_path, "run", "--join", join, *WINDOW, *more, left, out, code=2).err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_log_is_read_once_on_a_state(tmp_path: Path) -> None:
+    put_logs(tmp_path)
+    state = ("--state", "state")
+    run(tmp_path, "q=r/2026-01-01.parquet on k", "l/2026-01-01.parquet", "one", *state)
+    args = ("--join", "q=r/2026-01-01.parquet on k", *WINDOW, *state, "l/2026-01-02.parquet", "two")
+    assert "was read by" in done(tmp_path, "run", *args, code=2).err
+    run(tmp_path, "q=r/2026-01-02.parquet on k", "l/2026-01-02.parquet", "two", *state)
+
+
+def test_a_later_stage_joins_another_log(tmp_path: Path) -> None:
+    left = pa.table({"t": [1, 2, 5, 6], "k": ["a"] * 4, "v": [1, 2, 3, 4]})
+    right = pa.table({"at": [0, 3, 7], "k": ["a"] * 3, "m": [10, 20, 30]})
+    pq.write_table(left, tmp_path / "l.parquet")
+    pq.write_table(right, tmp_path / "r.parquet")
+    job = """
+        stages:
+          - name: sums
+            window: time(3)
+            key: k
+            order_by: t
+            agg: [s=sum(v)]
+          - name: quoted
+            window: at(0)
+            join: q=r.parquet on k by window_end=at left
+    """
+    (tmp_path / "job.yaml").write_text("\n".join(line[8:] for line in job.strip("\n").splitlines()))
+    done(tmp_path, "run", "job.yaml", "l.parquet", "out")
+    found = sorted((row["window_end"], row["s"], row["q_m"]) for row in table(tmp_path / "out").to_pylist())
+    assert [row for row in found if row[1] is not None] == [(3, 3, 20), (6, 3, 20), (9, 4, 30)]
+
+
+def test_enriched_columns_are_of_the_left(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"t": [1, 4], "k": ["a", "b"]}), tmp_path / "l.parquet")
+    pq.write_table(pa.table({"t": [0, 3], "k": ["a", "b"], "m": [1, 2]}), tmp_path / "r.parquet")
+    pq.write_table(pa.table({"k": ["a", "b"], "name": ["A", "B"]}), tmp_path / "names.parquet")
+    more = ("--enrich", "n=names.parquet on k", "--order-by", "t")
+    run(tmp_path, "q=r.parquet on k", "l.parquet", "out", *more, window=("--window", "around(2, 1)"))
+    found = [(row["k"], row["n_name"], row["q_m"]) for row in table(tmp_path / "out").to_pylist()]
+    assert sorted(found) == [("a", "A", 1), ("b", "B", 2)]
+    run(tmp_path, "q=r.parquet on k union", "l.parquet", "both", *more, window=("--window", "count(10)"))
+    found = [(row["t"], row["_side"], row["n_name"]) for row in table(tmp_path / "both").to_pylist()]
+    assert sorted(found) == [(0, "right", None), (1, "left", "A"), (3, "right", None), (4, "left", "B")]
