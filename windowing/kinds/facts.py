@@ -65,6 +65,8 @@ class KeyPanes:
 
     def rows_of(self, at: int) -> Ints:
         """Return the rows of pane ``at`` among those of the key, int64, in the order of the pane."""
+        if self.panes.pairs is not None:
+            return self.panes.pairs.rows_of(at)
         return gathered(self.panes.membership, at, at + 1)[0]
 
     def pane(self, at: int, before: str | None = None) -> KeyPane:

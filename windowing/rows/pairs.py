@@ -40,6 +40,11 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.bounds) - 1
 
+    def rows_of(self, at: int) -> Ints:
+        """Return the rows that a pane shows, int64, ascending, each once."""
+        some = self.chosen(slice(at, at + 1))
+        return np.unique(np.concatenate([some.left[some.left >= 0], self.right[spread(some.lo, some.hi - some.lo)]]))
+
     def chosen(self, picks: Ints | slice) -> Pairs:
         """Return the pairs of some panes, which may be in any order."""
         first, counts = self.bounds[:-1][picks], np.diff(self.bounds)[picks]

@@ -19,8 +19,7 @@ from ....windowing.errors import shown as shown_text
 from ....windowing.kinds.facts import Fact
 from ....windowing.planning.plan import Plan
 from ....windowing.ports import Source, Split
-from ....windowing.rows.membership import shown, take
-from ....windowing.rows.panes import reason
+from ....windowing.rows.panes import reason, rows_shown
 from ....windowing.rows.projection import Project
 from ....windowing.spark.fork_server import block_pandas
 from ....windowing.support.amounts import count_of
@@ -259,8 +258,8 @@ def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought
     scanned = 0 if every.rejects is None else len(every.rejects)
     if every.rejects is not None:
         rejected.update(every.rejects.by_reason)
-    out = int(np.count_nonzero(shown(take(every.membership, came), rows)))
-    placed = int(np.count_nonzero(shown(every.membership, rows)))
+    out = int(np.count_nonzero(rows_shown(every.take(came), rows)))
+    placed = int(np.count_nonzero(rows_shown(every, rows)))
     counts = {
         WORDS["windowed"]: out,
         WORDS["dropped_at_end" if plan.options.at_end == "drop" else "held"]: placed - out,

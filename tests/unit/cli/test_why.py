@@ -339,3 +339,57 @@ def test_a_row_of_a_match_that_is_not_in_the_result_is_told_so(folder: Path) -> 
         last = why(folder, "out", "--only", "user=ann", "--at", str(at)).splitlines()[-1]
         assert f"the row at {at} {says} the match that begins with the row at 9" in last
         assert last.endswith(", as pay") == (at == 11)
+
+
+SHOTS = {
+    "trades.csv": "k,t,x\n1,1,10\n1,4,20\n1,8,30\n2,5,1\n",
+    "quotes.csv": "k,t,v\n1,1,1\n1,2,2\n1,3,3\n1,5,4\n1,9,5\n2,50,6\n",
+}
+JOINED = [
+    ("full", "around(2, 1)", ("--only", "k=1", "--window", "1"),
+     ["it is of the row at 4 of the left, which has 3 partners among 3 right rows of its key from 2 to 5",
+      "the clock passed 5: no row to come can be a partner of it (time)",
+      "the row at 1 of the right is 1 before 2", "the row at 9 of the right is 4 after 5"]),
+    ("full", "around(2, 1)", ("--only", "k=2", "--at", "50"),
+     ["it is of the row at 50 of the right, which has 0 partners among 0 left rows of its key from 49 to 52",
+      "the end of the data brought it out (end)", "the row at 5 of the left is 44 before 49"]),
+    ("inner", "around(1, 0)", ("--only", "k=1", "--at", "8"),
+     ["the row at 8 of the left has 0 partners among 0 right rows of its key from 7 to 8",
+      "the row at 5 of the right is 2 before 7", "the row at 9 of the right is 1 after 8"]),
+    ("inner", "around(1, 0, prevailing)", ("--only", "k=1", "--window", "2"),
+     ["which has 0 partners among 0 right rows of its key from 7 to 8, and the row at 5, the newest before",
+      "the row at 9 of the right is 1 after 8"]),
+    ("left", "at(-1, 2, -9) within 1", ("--only", "k=1", "--window", "2"),
+     ["it is of the row at 8 of the left",
+      "at offset -1 the row at 5 is the newest right row of its key, and too old: more than 1 before",
+      "at offset 2 the row at 9 is the newest right row of its key",
+      "at offset -9 there is no right row of its key"]),
+    ("inner", "at(0)", ("--only", "k=2", "--at", "5"), ["at offset 0 there is no right row of its key"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("how", "window", "of", "says"), JOINED)
+def test_a_pane_of_a_join_says_which_rows_are_partners_and_which_came_close(
+    tmp_path: Path, how: str, window: str, of: tuple[str, ...], says: list[str]
+) -> None:
+    for name, text in SHOTS.items():
+        (tmp_path / name).write_text(text)
+    run(tmp_path, "--join", f"r=quotes.csv on k by t {how}", "--window", window, "trades.csv", "out")
+    lines = why(tmp_path, "out", *of).splitlines()
+    told = [line[11:] for line in lines if line.startswith(("  opened", "  closed", "  close by", "  also"))]
+    told = [line for line in told if not line.startswith("its windows have")]
+    assert len(told) == len(says) + ("prevailing" in window)
+    for text in says:
+        assert any(line.endswith(text) for line in told), (text, told)
+
+
+def test_pairs_that_do_not_match_are_counted(tmp_path: Path) -> None:
+    for name, text in SHOTS.items():
+        (tmp_path / name).write_text(text)
+    run(tmp_path, "--join", "r=quotes.csv on k by t left", "--window", "around(2, 1)", "--match", "r_v > 3",
+        "trades.csv", "out")  # fmt: skip
+    text = why(tmp_path, "out", "--only", "k=1", "--window", "1")
+    assert "which has 1 partner among 3 right rows of its key from 2 to 5" in text
+    assert "its 2 rows" in text
+    text = why(tmp_path, "out", "--only", "k=1", "--window", "0")
+    assert "which has 0 partners among 2 right rows of its key from -1 to 2" in text

@@ -12,7 +12,7 @@ two cursors over the right rows find them all. No pair is made here, unless a co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from ...clock.interval_grid import clock_values, now_as_measure
 from ...clock.tick_grid import Grid, make_grid
-from ...columns.arrays import Ints, Mask, Measures, combined
+from ...columns.arrays import ClockValue, Ints, Mask, Measures, combined, spread
 from ...language.joins import LEFT, RIGHT, SIDE, Around, At
 from ...language.spec import Joined
 from ...rows.marks import Marks
@@ -29,10 +29,11 @@ from ...rows.membership import Ranges, covered, first_above, first_from
 from ...rows.pairs import Pairs
 from ...rows.panes import Panes, reason
 from ...rows.sequence import Sequences
+from ...support.amounts import count_of
 from ...support.jit import kernel
 from ..context import RowSteps, Signals, WindowContext
 from ..contract import WindowKind
-from ..facts import Fact, KeyPane
+from ..facts import Fact, KeyPane, KeyPanes, amount_text, exact_text
 from ..key_lifetimes import Lifetimes
 from ..needs import Needs, PaneTimes
 from ..tumbling.clock_policies import causes_by_clock
@@ -166,12 +167,12 @@ class AroundKind(WindowKind):
         grid = self._grid(clock)
         return PaneTimes(grid.type, grid.type, grid)
 
-    def _sides(self, sequences: Sequences, context: WindowContext) -> _Sides:
+    def _sides(self, sequences: Sequences, of_clock: ClockValue | None) -> _Sides:
         name = sequences.order[0]
         column = combined(sequences.rows.column(name))
         values, grid = clock_values(column, name), self._grid(column.type)
         clock = grid.instants(values)
-        now = grid.instants(now_as_measure(values, context.clock))[0]
+        now = grid.instants(now_as_measure(values, of_clock))[0]
         side = combined(sequences.rows.column(SIDE)).to_numpy()
         left, right = (_side(sequences, (side & each) > 0, clock) for each in (LEFT, RIGHT))
         return _Sides(left, right, grid, now, ~meets(sequences))
@@ -222,7 +223,7 @@ class AroundKind(WindowKind):
 
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
         """Return the panes of left rows in their order, and of right rows without a partner, by their instants."""
-        sides, how = self._sides(sequences, context), self.spec.join.how
+        sides, how = self._sides(sequences, context.clock), self.spec.join.how
         left, every = sides.left, self._spans(sequences, sides, context)
         spans = every
         if how in {"inner", "right", "semi"}:
@@ -298,7 +299,7 @@ class AroundKind(WindowKind):
         Where right rows come out without a partner, also those that still may have one. With a right side of its own
         a bit of each says whether it had one; rows of one log may be on both sides, so the left rows say it.
         """
-        sides, how, nothing = self._sides(sequences, context), self.spec.join.how, Fraction(0)
+        sides, how, nothing = self._sides(sequences, context.clock), self.spec.join.how, Fraction(0)
         left, right, now = sides.left, sides.right, sides.now
         is_open = sides.later(left.clock, max(self.after, nothing)) >= now
         needed_from = sides.later(_oldest(left, is_open, now), -self.before)
@@ -322,8 +323,94 @@ class AroundKind(WindowKind):
         out[right.row[needed]] = True
         return out
 
+    # --- why a row has these partners, or none
+
     def explain(self, pane: KeyPane) -> Iterator[Fact]:
-        yield from ()
+        """Yield which row a pane is of, which rows it meets, what brought it out, and which rows came close."""
+        sides, window = self._sides(pane.sequences, None), self.spec.window
+        assert pane.panes.pairs is not None
+        own = pane.panes.pairs.chosen(slice(pane.at, pane.at + 1))
+        met = own.right[spread(own.lo, own.hi - own.lo)]
+        is_left, row = bool(own.left[0] >= 0), int(own.left[0])
+        if not is_left:
+            row, met = int(met[0]), met[:0]
+        name, partners = self._partners(pane, sides, row, is_left, met)
+        text = f"it is of {name}" + (f", which {partners.text}" if isinstance(window, Around) else "")
+        yield replace(partners, text=text)
+        if pane.closed_by == "end":
+            yield pane.by_end()
+        else:
+            text = f"the clock passed {pane.head_text('_at')}: no row to come can be a partner of it"
+            yield Fact("closed", text, None, pane.closed_by)
+        if isinstance(window, At):
+            yield from self._offsets(pane, sides, window, row, met)
+        else:
+            yield from self._close(pane, sides, row, is_left, met)
+
+    def _inside(self, sides: _Sides, row: int, is_left: bool) -> tuple[Ints, Measures]:
+        """Return the rows of the other side that may be partners of a row of a key, and from when to when they are."""
+        own, other = (sides.left, sides.right) if is_left else (sides.right, sides.left)
+        at = own.clock[np.searchsorted(own.row, row)][None]
+        reach = (self.before, self.after) if is_left else (self.after, self.before)
+        span = np.concatenate([sides.later(at, -reach[0]), sides.later(at, reach[1])])
+        low, high = np.searchsorted(other.clock, span[0]), np.searchsorted(other.clock, span[1], side="right")
+        return other.row[: 0 if sides.lonely.any() else high][low:], span
+
+    def _partners(self, panes: KeyPanes, sides: _Sides, row: int, is_left: bool, met: Ints) -> tuple[str, Fact]:
+        """Return what a row is called, and how many partners it has: a fact that only lacks it."""
+        inside, span = self._inside(sides, row, is_left)
+        start, end = panes.texts(sides.grid.to_arrow(span)).to_pylist()
+        own, other = ("left", "right") if is_left else ("right", "left")
+        inner, before = np.intersect1d(met, inside), np.setdiff1d(met, inside)
+        text = (
+            f"has {count_of(len(inner), 'partner')} among {len(inside)} {other} rows of its key from {start} to {end}"
+        )
+        if len(before):
+            text += f", and {panes.name(int(before[0]))}, the newest before"
+        counts = {"partners": str(len(met)), "rows": str(len(inside))}
+        return f"{panes.name(row)} of the {own}", Fact("opened", text, panes.pos(row), None, counts)
+
+    def _close(self, pane: KeyPanes, sides: _Sides, row: int, is_left: bool, met: Ints) -> Iterator[Fact]:
+        other = sides.right if is_left else sides.left
+        _, span = self._inside(sides, row, is_left)
+        kind = pane.column(pane.sequences.order[0]).type
+        texts, instants = pane.texts(sides.grid.to_arrow(span)).to_pylist(), sides.grid.to_arrow(span)
+        before, behind = np.flatnonzero(other.clock < span[0])[-1:], np.flatnonzero(other.clock > span[1])[:1]
+        for at, word, found in ((0, "before", before), (1, "after", behind)):
+            for near in np.setdiff1d(other.row[found], met).tolist():
+                apart = pane.below(instants[at], pane.sequences.order[0], near) * (1 if at == 0 else -1)
+                text = f"{pane.name(near)} of the {'right' if is_left else 'left'} is"
+                text += f" {amount_text(kind, apart)} {word} {texts[at]}"
+                yield Fact("near", text, pane.pos(near), None, {"distance": exact_text(apart)})
+
+    def _offsets(self, pane: KeyPanes, sides: _Sides, window: At, row: int, met: Ints) -> Iterator[Fact]:
+        found = self._at(sides, window)
+        for at in np.flatnonzero(sides.left.row[found.owner] == row).tolist():
+            assert found.tag is not None
+            offset = exact_text(window.offsets[int(found.tag[at])])
+            newest = int(sides.right.row[found.hi[at] - 1]) if found.hi[at] > 0 and not sides.lonely.any() else None
+            if newest is None:
+                yield Fact("other", f"at offset {offset} there is no right row of its key", None)
+                continue
+            text = f"at offset {offset} {pane.name(newest)} is the newest right row of its key"
+            if found.lo[at] == found.hi[at]:
+                text += f", and too old: more than {exact_text(window.within or Fraction(0))} before"
+            elif newest not in met:
+                text += ", and does not match"
+            yield Fact("other", text, pane.pos(newest))
+
+    def explain_rows(self, panes: KeyPanes, rows: Ints, context: WindowContext) -> Iterator[Fact]:
+        """Yield of rows that no pane shows how many rows of the other side might be their partners."""
+        sides, none = self._sides(panes.sequences, context.clock), np.empty(0, np.int64)
+        window = self.spec.window
+        for row in rows.tolist():
+            if isinstance(window, At) and row in sides.left.row:
+                yield from self._offsets(panes, sides, window, row, none)
+            for is_left, side in ((True, sides.left), (False, sides.right)):
+                if isinstance(window, Around) and row in side.row:
+                    name, partners = self._partners(panes, sides, row, is_left, none)
+                    yield replace(partners, kind="other", text=f"{name} {partners.text}")
+                    yield from self._close(panes, sides, row, is_left, none)
 
 
 def around_kind(spec: Joined) -> AroundKind:
