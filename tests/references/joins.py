@@ -178,11 +178,12 @@ def sides(nights: Sequence[Night], join: Join, late: Literal["reject", "redo"] =
             elif limit is not None and event.at < limit and late == "reject":
                 rejected[pos] = "late"
             else:
-                stands = event.at if stands is None else max(stands, event.at)
-                if event.meets_nobody and not (join.shows_left and here) and not (join.shows_right and there):
-                    rejected[pos] = "null_key"
+                shown = (join.shows_left and here) or (join.shows_right and there)
+                if event.meets_nobody and not shown:
+                    rejected[pos] = "null_key"  # a row that is rejected does not move the clock
                 else:
                     events.append(event)
+                    stands = event.at if stands is None else max(stands, event.at)
             pos += 1
     return Sides(join, sorted(events), stands or Fraction(0), rejected, filtered)
 

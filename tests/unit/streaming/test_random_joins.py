@@ -20,8 +20,10 @@ def joined(case: JoinCase, **more: Any) -> Any:
 
 
 def by_key(case: JoinCase, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Rows by key, each in its order; rows of null keys have no order among each other."""
-    return sorted(rows, key=lambda row: (row[0] is None, row[0] or 0)) if case.keyed else rows
+    """Rows by key and the number of their window, in which the rows have an order."""
+    if not case.keyed:
+        return sorted(rows, key=lambda row: row[0])
+    return sorted(rows, key=lambda row: (row[0] is None, row[0] or 0, row[1]))
 
 
 @settings(max_examples=300)
