@@ -399,8 +399,10 @@ def _merge(offsets: Ints, data: Bytes, bounds: Ints, depth: int) -> tuple[Codes,
 
 
 def take_column(column: pa.Array, picks: Ints) -> pa.Array:
-    """Return the values at some places, which must be in range. Texts without nulls are taken faster than by Arrow."""
-    if not is_text(column.type) or column.null_count:
+    """Return the values at some places, which must be in range. Texts are taken faster than by Arrow."""
+    if column.null_count == len(column) and len(picks):
+        return pa.nulls(len(picks), column.type)
+    if not is_text(column.type):
         return pc.take(column, pa.array(picks), boundscheck=False)
     offsets, data = views_of_buffers(column)
     own = picks.view()
@@ -408,7 +410,11 @@ def take_column(column: pa.Array, picks: Ints) -> pa.Array:
     bounds, content, size = _gathered(offsets, data, own)
     if size > len(content):
         return column.take(pa.array(picks))  # which says what is wrong
-    return pa.Array.from_buffers(column.type, len(picks), [None, pa.py_buffer(bounds), pa.py_buffer(content)])
+    valid = None
+    if column.null_count:
+        there = np.unpackbits(np.frombuffer(column.buffers()[0], np.uint8), bitorder="little")[column.offset :]
+        valid = pa.py_buffer(np.packbits(there[picks], bitorder="little"))
+    return pa.Array.from_buffers(column.type, len(picks), [valid, pa.py_buffer(bounds), pa.py_buffer(content)])
 
 
 @kernel

@@ -89,9 +89,12 @@ def row_batches(plan: Plan, sequences: Sequences, panes: Panes, pane_columns: pa
             counts = np.maximum(counts, 1)
             pane = np.repeat(np.arange(first, stop), counts)
         table = pane_columns.take(pa.array(pane))
-        there = pa.array(rows, mask=rows < 0)
+        is_run = bool(len(rows)) and rows[-1] - rows[0] == len(rows) - 1 and bool((np.diff(rows) == 1).all())
+        there = None if is_run else pa.array(rows, mask=rows < 0)
         for name in plan.rows:
-            table = table.append_column(name, sequences.rows.column(name).take(there))
+            column = sequences.rows.column(name)
+            column = column.slice(rows[0], len(rows)) if there is None else column.take(there)
+            table = table.append_column(name, column)
         yield table if plain else _with_marks(table, rows, counts)
 
 
