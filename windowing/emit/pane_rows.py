@@ -20,7 +20,7 @@ from ..language.patterns import MATCHED_AS
 from ..language.spec import At, Joined
 from ..planning.plan import Plan
 from ..rows.membership import Ranges, batches, ranges
-from ..rows.pairs import Pairs, pair_rows
+from ..rows.pairs import pair_rows
 from ..rows.panes import Panes
 from ..rows.sequence import Sequences, take_rows
 from .lasting_rows import Instants, insides, instants
@@ -55,9 +55,8 @@ def rows_of_panes(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tu
 def rows_of_pairs(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tuple[Sequences, Panes]]:
     """Yield panes of pairs in their order, some at a time, with a row for each pair.
 
-    A row without a partner is a row, too, which panes of aggregates do not show. Keys and causes are as of
-    `rows_of_panes`; positions are those of the left row, or of the right where it is alone. `Panes.pairs` has the first
-    row of each pane alone.
+    A row without a partner is a row, too, which panes of aggregates do not show. Keys, causes and `Panes.pairs` are
+    those of ``panes``.
     """
     if not ascend(panes.key, panes.number):
         panes = panes.in_turn(np.lexsort([panes.number, panes.key]), panes.membership)
@@ -82,10 +81,7 @@ def rows_of_pairs(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tu
         )
         # a left row without a partner stands alone in a pane of aggregates, which is empty
         shown = bounds[1:] if plan.emits_rows else bounds[:-1] + _sums(hi - lo, pairs.bounds[first : stop + 1])
-        has = np.flatnonzero(bounds[1:] > bounds[:-1])
-        begin, place = bounds[:-1][has], np.append(0, np.cumsum(bounds[1:] > bounds[:-1]))
-        firsts = Pairs(place, np.where(left[begin] < 0, -1, begin), begin, begin + 1, np.arange(len(left)))
-        yield own, replace(some, membership=ranges(bounds[:-1], shown), pairs=firsts)
+        yield own, replace(some, membership=ranges(bounds[:-1], shown))
 
 
 def _sums(values: Ints, bounds: Ints) -> Ints:

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, Mask, combined, is_true
 from ..errors import DataError
-from ..language.joins import LEFT, RIGHT, SIDE
 from ..planning.plan import Plan
 from ..planning.result_schema import FIXED, MARK, POS, TURN, numbered
 from ..rows.marks import Marks, with_marks_behind
@@ -61,24 +60,21 @@ def stream_columns(plan: Plan, values: list[pa.Array], sequences: Sequences, pan
 
 
 def _pair_ties(plan: Plan, sequences: Sequences, panes: Panes) -> dict[str, pa.Array]:
-    """Return `Plan.pair_ties` of the first row of each pane, the left one where it has one."""
-    pairs = panes.pairs
+    """Return `Plan.pair_ties` of panes: of `Panes.of_row`, or of the first row of each, left before right."""
+    pairs, row = panes.pairs, panes.of_row
     assert pairs is not None
-    has = pairs.bounds[1:] > pairs.bounds[:-1]  # a product that has become empty has none
-    first = pairs.bounds[:-1][has]
-    left, lo = pairs.left[first], pairs.lo[first]
-    row = np.full(len(panes), -1)
-    row[has] = np.where(left >= 0, left, np.append(pairs.right, -1)[lo])
-    side = np.full(len(panes), LEFT, np.int8)
-    side[has] = np.where(left >= 0, LEFT, RIGHT)
+    if row is None:
+        has = pairs.bounds[1:] > pairs.bounds[:-1]  # a product that has become empty has none
+        first, row = pairs.bounds[:-1][has], np.full(len(panes), -1)
+        row[has] = np.where(pairs.left[first] >= 0, pairs.left[first], np.append(pairs.right, -1)[pairs.lo[first]])
     rows, found = pa.array(row, mask=row < 0), dict[str, pa.Array]()
     for tie, name in plan.pair_ties.items():
         if name == "_at":
-            at, is_end = plan.schema.field(tie).type, pa.array(panes.cause == AT_END)
-            due = pa.nulls(len(panes), at) if panes.at is None else panes.at
-            found[tie] = pc.if_else(is_end, due, pa.scalar(None, at))
-        elif name == SIDE:
-            found[tie] = pa.array(side, mask=row < 0)
+            dtype, due = plan.schema.field(tie).type, panes.at
+            if due is None or panes.of_row is not None:
+                clock = combined(sequences.rows.column(plan.at[0]))
+                due = plan.times(clock.type).to_instants(clock, plan.at[0]).cast(dtype).take(rows)
+            found[tie] = pc.if_else(pa.array(panes.cause == AT_END), due, pa.scalar(None, dtype))
         else:
             values = pa.array(sequences.pos) if name is None else sequences.rows.column(name)
             found[tie] = values.take(rows)

@@ -210,7 +210,9 @@ def result_tables(
         parts = (
             rows
             for own, some in pane_batches(plan, sequences, panes)
-            for rows in rows_of(plan, own, some, pane_columns(plan, stream, own, some))
+            for rows in rows_of(
+                plan, own, some, pane_columns(plan, stream, own if plan.pairs is None else sequences, some)
+            )
         )
     yield from with_result_values(plan, parts, hidden)
     if not plan.options.plain and panes.marks_only is not None and len(panes.marks_only.cause):

@@ -194,8 +194,8 @@ def one_sequence(
         expressions = _of_one_log(join, early, options.where)
     else:
         expressions = _of_two(join, early, options.where, {name for name, _ in right})
-    if join.path is not None and order_by and kind_of(joined(spec, join)).needs.watermark:
-        options = replace(options, event_time=order_by[0])
+    if order_by and order_by != "arrival" and kind_of(joined(spec, join)).needs.watermark:
+        options = replace(options, event_time=options.event_time or order_by[0])
     found = OneSequence(joined(spec, join), own_key, order_by, options, join, pairs, own, expressions, late)
     return replace(found, makes_pairs=not _reads_right_alone(found, calls))
 

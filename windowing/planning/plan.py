@@ -345,7 +345,7 @@ class Plan:
     def pair_ties(self) -> dict[str, str | None]:
         """The stream columns that put panes of pairs at one instant in the one order: of the left first.
 
-        Each with the column of the one sequence that it shows, of the first row of a pane; None: its arrival position.
+        Each with the column of the one sequence that it shows, of a row of the pane; None: its arrival position.
         ``_at``: the instant at which a pane would have come out that the end of the data brings out.
         """
         shown = [] if self.pairs is None else ["_at", SIDE, *self.order.columns[1:], None]
