@@ -55,7 +55,7 @@ def arguments_of(drawing: Drawing) -> dict[str, Any]:
         asked["at_end"] = asked.pop("end")
     if "join" in asked:  # the rows of the keys left and right are the sides
         asked |= {"join": f"right by {drawing.options['order']} {asked['join']} where (key = 'right')"}
-        asked |= {"where": None if " union " in asked["join"] else "key = 'left'"}
+        asked["where"] = "key = 'left'"
     if "windows" in asked:
         asked["windows"] = windows_of([tuple(map(int, each.split(".."))) for each in asked["windows"].split(",")])
     return asked

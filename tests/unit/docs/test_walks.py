@@ -22,7 +22,7 @@ WALKS = ("README", "plan", "show", "ten-minutes", "recipes", "phrasebook", "back
 """The pages, of which each shows six commands or more."""
 
 
-@pytest.mark.parametrize("page", [*WALKS, "windows/patterns"])
+@pytest.mark.parametrize("page", [*WALKS, "windows/patterns", "windows/joins"])
 def test_a_reader_sees_what_the_page_shows(page: str, tmp_path: Path) -> None:
     path, shown = README if page == "README" else DOCS[page], 0
     blocks = ((at, kind, lines) for kind in ("console", "yaml", "sh") for at, lines in fences(path, kind))
