@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from ..errors import ConfigError
+from ..errors import ConfigError, did_you_mean
+from ..expressions.nodes import Node, walk
 from ..expressions.syntax import Expression
-from ..language.joins import Join
+from ..language.joins import SIDE, Join
 from ..language.operands import Operand
 from ..language.options import Options
 from ..language.spec import (
@@ -31,7 +32,8 @@ def check_join(spec: WindowSpec, options: Options, calls: Calls | None, columns:
     """Raise `ConfigError` where a window, ``--join`` and other options do not go together.
 
     ``spec``: the window, or it as `Joined`. ``calls``: the aggregates; None: none were asked for. ``columns``: those of
-    the input, or of the one sequence.
+    the one sequence, in which those of the right stand before `SIDE`; of one log those of the input; none: they are not
+    known yet. Raises `SpecError` for conditions on rows of one side that read the other.
     """
     window, join = spec.window if isinstance(spec, Joined) else spec, options.join
     if join is None:
@@ -45,6 +47,7 @@ def check_join(spec: WindowSpec, options: Options, calls: Calls | None, columns:
     _check_window(who, window, join, is_aggregated=calls is not None)
     _check_options(who, window, join, options)
     _check_lags(window, join, options, calls or ())
+    _check_columns(who, join, options, tuple(columns))
     if isinstance(window, At):
         own, theirs = f"{join.name}_offset", "offset" in columns and join.path is None and join.take is None
         if own in columns or theirs:
@@ -99,6 +102,27 @@ def _check_options(who: str, window: WindowSpec, join: Join, options: Options) -
     if isinstance(window, SideWindows) and join.how != "inner" and options.emit in ("left", "rows"):
         what = f"{who}: rows without a partner come out with those that entered, and not with --emit {options.emit}"
         raise ConfigError(what, "say --emit entered, or inner")
+
+
+def _check_columns(who: str, join: Join, options: Options, columns: tuple[str, ...]) -> None:
+    """Raise `SpecError` where ``--where`` reads the right, or ``where (..)`` a column that the right does not have."""
+    at = columns.index(SIDE) if SIDE in columns else 0
+    of_right = {*columns[:at]} if join.path is not None else {*join.columns(columns)}.difference(columns)
+    if options.where is not None:
+        for node in _column_nodes(options.where):
+            if node.value[0] in of_right:
+                what = f"--where is about rows of the left, and {node.value[0]!r} is a column of the right"
+                raise options.where.error(what, node.span, f"say --match, or where (..) in {who}")
+    if join.where is not None and at:
+        for node in _column_nodes(join.where):
+            if join.stored(node.value[0]) not in columns:
+                own = [name.removeprefix(f"{join.name}_") for name in columns[:at]]
+                what = f"{who}: the right side has no column {node.value[0]!r} for where (..)"
+                raise join.where.error(what, node.span, did_you_mean(node.value[0], own))
+
+
+def _column_nodes(expression: Expression) -> list[Node]:
+    return [node for node in walk(expression.root) if node.kind == "column"]
 
 
 def _check_lags(window: WindowSpec, join: Join, options: Options, calls: Calls) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pytest
 
-from wincli.windowing.errors import ConfigError
+from wincli.windowing.errors import ConfigError, SpecError
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.distinct import parse_distinct
 from wincli.windowing.language.joins import HOWS, parse_join
@@ -144,3 +145,29 @@ def test_lag_in_an_aggregate_and_a_window_of_one_input() -> None:
         check_join(parse_window("at(0)"), options, [parse_aggregate("y=sum(x - lag(x))")], [])
     check_join(parse_window("at(0)"), options, [parse_aggregate("y=sum(x - q_x)"), parse_aggregate("last(x)")], [])
     check_join(parse_window("time(5)"), Options(), None, ["_side"])
+
+
+def test_conditions_on_rows_of_one_side_read_that_side() -> None:
+    columns = ["q_bid", "q_ts", "_side", "k", "ts", "bid"]
+    join = parse_join("q=Q on k where (bid > 1 and k = 'x' and kk = 2)")
+    for options, said in (
+        (
+            Options(join=replace(join, where=None), where=parse_expression("bid > 1 and q_bid > 2")),
+            "--where is about rows of the left, and 'q_bid' is a column of the right; "
+            "say --match, or where (..) in --join q\n  bid > 1 and q_bid > 2\n              ^^^^^",
+        ),
+        (
+            Options(join=join, where=parse_expression("bid > 1")),
+            "--join q: the right side has no column 'kk' for where (..); known: bid, ts\n"
+            "  bid > 1 and k = 'x' and kk = 2\n                          ^^",
+        ),
+        (
+            Options(join=parse_join("q on k"), where=parse_expression("q_bid > 2")),
+            "--where is about rows of the left, and 'q_bid' is a column of the right; "
+            "say --match, or where (..) in --join q\n  q_bid > 2\n  ^^^^^",
+        ),
+    ):
+        with pytest.raises(SpecError) as raised:
+            check_join(parse_window("at(0)"), options, None, columns[3:] if options.join.path is None else columns)  # type: ignore[union-attr]
+        assert str(raised.value) == said
+    check_join(parse_window("at(0)"), Options(join=join), None, ())
