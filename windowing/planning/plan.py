@@ -22,7 +22,7 @@ from ..kinds.context import WindowContext
 from ..kinds.contract import WindowKind
 from ..kinds.needs import Causes, Explain, PaneTimes
 from ..kinds.registry import kind_of
-from ..language.joins import SIDE
+from ..language.joins import SIDE, Around, At
 from ..language.options import Options, SortKey, sort_key
 from ..language.spec import (
     HIDDEN,
@@ -32,6 +32,7 @@ from ..language.spec import (
     Column,
     Joined,
     Lasting,
+    SideWindows,
     TableWindows,
     WindowSpec,
 )
@@ -343,12 +344,16 @@ class Plan:
 
     @property
     def pair_ties(self) -> dict[str, str | None]:
-        """The stream columns that put panes of pairs at one instant in the one order: of the left first.
+        """The stream columns that put panes of pairs at one instant in the one order: of `Around` the left first.
 
         Each with the column of the one sequence that it shows, of a row of the pane; None: its arrival position.
         ``_at``: the instant at which a pane would have come out that the end of the data brings out.
         """
-        shown = [] if self.pairs is None else ["_at", SIDE, *self.order.columns[1:], None]
+        window = self.spec.window if isinstance(self.spec, Joined) else None
+        shown: list[str | None] = []
+        if isinstance(window, Around | At | SideWindows):  # panes of others come by window and key, as ever
+            sides = [] if isinstance(window, SideWindows) else [SIDE]
+            shown = ["_at", *sides, *self.order.columns[1:], None]
         return {numbered("_tie", i): name for i, name in enumerate(shown)}
 
     @property

@@ -407,6 +407,8 @@ class SidesKind(WindowKind):
             parts.append(_Spans(left.leave[row], left.row[row], nothing, nothing))
         if how in {"right", "full"}:
             alone = ~covered(spans.lo, spans.hi, len(right.row)) & ~before[right.row] & ~joining.silent[right.leave]
+            if how == "full":  # a row that equals nothing comes out once, also where it is on both sides
+                alone &= right.meets | ~np.isin(right.row, left.row)
             row = np.flatnonzero(alone)
             parts.append(_Spans(right.leave[row], np.full(len(row), -1), row, row + 1))
         every = _concatenated([*parts] if how == "anti" else [spans, *parts])
@@ -438,9 +440,16 @@ class SidesKind(WindowKind):
         turn = np.where(by_clock, np.where(phase == EXPIRY, 0, 2), 1).astype(np.int8)
         start, end = _edges(sequences, spans, bounds, right)
         pairs = Pairs(bounds, spans.left, spans.lo, spans.hi, right, settled=settled)
+        first, has = np.full(len(moment), -1), bounds[:-1] < bounds[1:]
+        of = bounds[:-1][has]
+        first[has] = np.where(spans.left[of] < 0, np.append(right, -1)[spans.lo[of]], spans.left[of])
+        if isinstance(self.windows.left, Sliding):  # the end lets rows go one by one
+            first = np.where(what == AT_END, moment - line.end[key] + sequences.bounds[key], first)
         rows, cause = Ranges(sizes[:-1], sizes[1:], sizes[:-1], True), np.where(by_clock, BY_TICK, what)
         rejects = line.rejects if len(line.rejects) else None
-        return Panes(key, number, rows, cause, closed_by, start, end, at, rejects=rejects, pairs=pairs, turn=turn)
+        return Panes(
+            key, number, rows, cause, closed_by, start, end, at, rejects=rejects, pairs=pairs, turn=turn, of_row=first
+        )
 
     def row_steps(
         self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
