@@ -24,6 +24,7 @@ from ....readers.values.kinds import kind_of_texts, type_of
 from ....windowing.drawings.draw import draw
 from ....windowing.errors import ConfigError, WincliError, did_you_mean
 from ....windowing.language.enrichment import with_path
+from ....windowing.language.joins import parse_join
 from ....windowing.local_executor import LocalExecutor
 from ...console.messages import Messages
 from ...run.request import read_options
@@ -80,7 +81,9 @@ def _run(file: JobFile, case: Case, folder: Path, parts: Sequence[Part], shared:
     # A path of the case for each input of the job; in a range with the part of it that names the unit.
     own = [f"{folder}/input-{at}" + (_below(path) if case.is_range else "") for at, path in enumerate(inputs)]
     beside = {key: list(map(parse, _texts(values.get(key, [])))) for key, parse in BESIDE.items()}
-    tables = _tables(case, folder, {each.name: each.path for of_key in beside.values() for each in of_key})
+    paths = {each.name: each.path for of_key in beside.values() for each in of_key}
+    joins = (parse_join(str(each["join"])) for each in (values, *values.get("stages", ())) if each.get("join"))
+    tables = _tables(case, folder, paths | {each.name: each.path for each in joins if each.path is not None})
     placed = []
     for part, unit in zip(parts, units, strict=True):
         folders = list(own)
@@ -98,6 +101,8 @@ def _run(file: JobFile, case: Case, folder: Path, parts: Sequence[Part], shared:
     flags = {**case.options, "input": own, "output": places[-1], **_SHAPE}
     for key, requests in beside.items() if tables else ():
         flags[key] = [str(with_path(each, tables.get(each.name, each.path))) for each in requests]
+    if values.get("join"):
+        flags["join"] = _joined(str(values["join"]), tables)
     if "state" in values:
         flags["state"] = str((shared or folder) / "state")
     if case.is_range:
@@ -107,6 +112,8 @@ def _run(file: JobFile, case: Case, folder: Path, parts: Sequence[Part], shared:
     left_out |= set() if case.checks_expectations else {"expect", "max_rejects"}
     kept: dict[str, Any] = {key: value for key, value in file.values.items() if key not in left_out}
     if "stages" in kept:
+        named = ((stage, stage.get("join")) for stage in kept["stages"])
+        kept["stages"] = [stage if join is None else {**stage, "join": _joined(join, tables)} for stage, join in named]
         *before, last = [{k: v for k, v in stage.items() if k != "partition_by"} for stage in kept["stages"]]
         between = [{**stage, **_BETWEEN, "output": place} for stage, place in zip(before, places, strict=False)]
         kept["stages"] = [*between, {**last, **(_SHAPE if "output_format" in last else {})}]
@@ -125,6 +132,12 @@ def _unit(case: Case, part: Part, kind: Kind) -> Unit:
 
 
 _LABELS: Mapping[Kind, str] = {"hour": "2026-11-01T05", "day": "2026-11-01", "week": "2026-11-02 (a Monday)"}
+
+
+def _joined(text: str, tables: Mapping[str, str]) -> str:
+    """Return the text of a join with the place of the rows that the case has of its right side, where it has any."""
+    join = parse_join(text)
+    return str(with_path(join, tables[join.name])) if join.name in tables else text
 
 
 # Inputs
@@ -168,7 +181,7 @@ def _tables(case: Case, folder: Path, paths: Mapping[str, str]) -> dict[str, str
     given = sorted({*case.tables, *(name for part in case.parts for name in part.tables)})
     for name in given:
         if name not in paths:
-            what = f"case {case.name!r}: the job has no enrich table {name!r}"
+            what = f"case {case.name!r}: the job has no enrich table {name!r}, and no join with it"
             raise ConfigError(what, did_you_mean(name, paths) if paths else "leave it out")
     below = [_below(paths[name]) if case.is_range else "" for name in given]
     return {name: f"{folder}/table-{at}{part}" for at, (name, part) in enumerate(zip(given, below, strict=True))}

@@ -1,8 +1,7 @@
-"""Joins with another log from run to run: nights are one run, late rows of either side, ranges, chains, and mistakes."""
+"""Joins with another log from run to run: nights, late rows of either side, ranges, chains, cases, and mistakes."""
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -151,3 +150,37 @@ def test_enriched_columns_are_of_the_left(tmp_path: Path) -> None:
     run(tmp_path, "q=r.parquet on k union", "l.parquet", "both", *more, window=("--window", "count(10)"))
     found = [(row["t"], row["_side"], row["n_name"]) for row in table(tmp_path / "both").to_pylist()]
     assert sorted(found) == [(0, "right", None), (1, "left", "A"), (3, "right", None), (4, "left", "B")]
+
+
+def test_cases_have_rows_of_both_sides(tmp_path: Path) -> None:
+    job = """
+        input: trades
+        output: out
+        join: q=quotes on k by t=at left
+        window: around(2, 1)
+        order_by: t
+    """
+    cases = """
+        cases:
+        - name: a trade and its quotes
+          given: |
+            t,k
+            4,a
+            9,a
+          tables:
+            q: |
+              at,k,mid
+              2,a,20
+              3,b,30
+              5,a,50
+          expect: |
+            t,k,q_mid
+            4,a,20
+            4,a,50
+            9,a,
+    """
+    for name, text in (("job.yaml", job), ("job.test.yaml", cases)):
+        (tmp_path / name).write_text("\n".join(line[8:] for line in text.strip("\n").splitlines()))
+    done(tmp_path, "test", "job.yaml")
+    (tmp_path / "job.test.yaml").write_text((tmp_path / "job.test.yaml").read_text().replace("4,a,50", "4,a,51"))
+    done(tmp_path, "test", "job.yaml", code=1)
