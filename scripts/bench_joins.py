@@ -63,7 +63,7 @@ def contests(millions: int) -> dict[str, tuple[Entrant, ...]]:
         ),
         "pairs": (
             entrant("around(30s, 0)", "inner"),
-            entrant("sliding, time(0) join time(30s)", "inner"),
+            entrant("sliding, count(0) join time(30s)", "inner"),
             peer(ranges, duckdb(PAIRS)),
             peer("polars, join_where", POLARS_PAIRS.format(quotes=name)),
         ),

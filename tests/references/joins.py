@@ -83,7 +83,7 @@ class Join:
     """The request. ``keys``, ``orders``: names on the left and on the right. Conditions are true or not.
 
     ``left_columns``, ``right_columns``: those of the inputs.
-    ``kind``: the type of the clock. ``clock``: where it stands at the end; None: at its largest value.
+    ``kind``: the type of the clock. ``by_arrival``: whether rows stand as they arrive, though they have a clock.
     """
 
     name: str
@@ -97,6 +97,7 @@ class Join:
     left_columns: Sequence[str] = ()
     right_columns: Sequence[str] = ()
     kind: pa.DataType = field(default_factory=pa.int64)
+    by_arrival: bool = False
     at_end: str = "flush"
 
     @property
@@ -148,14 +149,18 @@ class Sides:
         return not left.meets_nobody and self.join.match(self.join.row((left, right))) is True
 
     def numbered(self, lots: Iterable[tuple[Any, Lot]]) -> list[Lot]:
-        """The lots in the order in which they come out, which the first of each two says, with their numbers."""
+        """The lots in the order in which they come out, with their numbers.
+
+        The first of each two says the order: of a key, and of all where no two are the same; else numbers and keys do.
+        """
         numbers: Counter[Any] = Counter()
         found = []
-        for _, lot in sorted(lots, key=lambda one: one[0]):
+        for cause, lot in sorted(lots, key=lambda one: one[0]):
             if self.join.at_end == "flush" or lot.closed_by != "end":
-                found.append(replace(lot, number=numbers[ranked(lot.key)]))
-                numbers[ranked(lot.key)] += 1
-        return found
+                key = ranked(lot.key)
+                found.append(((cause, numbers[key], key), replace(lot, number=numbers[key])))
+                numbers[key] += 1
+        return [lot for _, lot in sorted(found, key=lambda one: one[0])]
 
 
 def sides(nights: Sequence[Night], join: Join, late: Literal["reject", "redo"] = "reject") -> Sides:
@@ -199,7 +204,8 @@ def _event(pos: int, left: Row | None, right: Row | None, join: Join) -> Event |
     if any(value is None or is_nan(value) for value in order):
         return "null_order"
     key = tuple(row[names[here]] for names in join.keys)
-    return Event(pos, key, order, Fraction(order[0]) * seconds_per_unit(join.kind), left, right)
+    clock = Fraction(order[0]) * seconds_per_unit(join.kind)
+    return Event(pos, key, () if join.by_arrival else order, clock, left, right)
 
 
 # --- around and at ------------------------------------------------------------------------------------------------
@@ -374,21 +380,25 @@ def side_windows(both: Sides, left: Side, right: Side, emit: Emit = "entered") -
             (BatchedSide if isinstance(clause, Clause) else SlidingSide)(both, clause, rows, right=bool(place))  # type: ignore[arg-type]
             for place, (clause, rows) in enumerate([(left, lefts), (right, rights)])
         ]
-        lots += _of_key(both, windows, emit, ranks)
+        lots += _of_key(both, (lefts or rights)[0].key, windows, emit, ranks)
     return both.numbered(lots)
 
 
 def _at_once(both: Sides, event: Event, rank: int) -> tuple[Any, Lot]:
     """A row that can have no partner: it is in no window."""
     pair = (event, None) if event.left is not None and both.join.shows_left else (None, event)
-    return ((False, event.at, 1, rank), rank), Lot(event.key, (pair,), "trigger", event.at, 1, event.at, event.at)
+    at_ = None if both.join.by_arrival else event.at
+    return (False, at_ or Fraction(0), 1, rank), Lot(event.key, (pair,), "trigger", at_, 1, event.at, event.at)
 
 
-def _of_key(both: Sides, windows: Sequence[Any], emit: Emit, ranks: Mapping[int, int]) -> Iterator[tuple[Any, Lot]]:
-    moments: dict[tuple[Phase, str], list[tuple[int, Any]]] = defaultdict(list)
+def _of_key(
+    both: Sides, key: tuple[Value, ...], windows: Sequence[Any], emit: Emit, ranks: Mapping[int, int]
+) -> Iterator[tuple[Any, Lot]]:
+    """The lots of a key, each with its place in the order in which lots come out."""
+    moments: dict[Phase, list[tuple[int, str, Any]]] = defaultdict(list)
     for place, window in enumerate(windows):
         for phase, reason, what in window.moments(ranks):
-            moments[phase, reason].append((place, what))
+            moments[phase].append((place, reason, what))
     cache: dict[tuple[int, int], bool] = {}
     had: tuple[set[int], set[int]] = set(), set()
 
@@ -399,22 +409,21 @@ def _of_key(both: Sides, windows: Sequence[Any], emit: Emit, ranks: Mapping[int,
                     cache[a.pos, b.pos] = both.is_pair(a, b)
         return [(a, b) for a in sorted(lefts) for b in sorted(rights) if cache[a.pos, b.pos]]
 
-    first = min((event for window in windows for event in _rows(window)), default=None)
-    assert first is not None
-    for phase, reason in sorted(moments):
+    for phase in sorted(moments):
         shown = [list(window.shown) for window in windows]
         old = product(*shown)
         met: list[tuple[Event, Event]] = []
         entering: list[list[Event]] = [[], []]
-        for place, what in moments[phase, reason]:
+        for place, reason, what in moments[phase]:
             if reason == "trigger" and isinstance(what, Event):
                 entering[place].append(what)
                 if windows[place].holds_nothing:
                     met += product(*([what], shown[1]) if place == 0 else (shown[0], [what]))
-        for place, what in moments[phase, reason]:
+        for place, reason, what in moments[phase]:
             windows[place].happen(reason, what)
         now = product(windows[0].shown, windows[1].shown)
-        entered = sorted({*met, *(pair for pair in now if pair not in old)}, key=lambda pair: (pair[0], pair[1]))
+        came = [pair for pair in now if pair not in old]
+        entered = sorted({*met, *came}, key=lambda pair: (pair[0], pair[1]))
         left = [pair for pair in old if pair not in now]
         gone = [
             [x for x in sorted({*shown[place], *entering[place]}) if x not in windows[place].shown] for place in (0, 1)
@@ -424,17 +433,17 @@ def _of_key(both: Sides, windows: Sequence[Any], emit: Emit, ranks: Mapping[int,
             pairs = _entered(both.join, entered, gone, had)
         elif emit == "left":
             pairs = list(left)
-        elif entered or left:
+        elif came or left:
             pairs = list(now)
-        if pairs or (emit == "aggregates" and (entered or left)):
+        if pairs or (emit == "aggregates" and (came or left)):
             times = [event.at for pair in pairs for event in pair if event]
             bounds = (min(times), max(times)) if times else (None, None)
+            reasons = {reason for _, reason, _ in moments[phase]}
+            reason = "batch" if "batch" in reasons else reasons.pop()
             told = (None, None) if phase[0] else (phase[1], TURNS[phase[2]])
-            yield (phase, ranks[first.pos]), Lot(first.key, tuple(pairs), reason, *told, *bounds)
-
-
-def _rows(window: Any) -> Iterable[Event]:
-    return window.rows.values() if isinstance(window, BatchedSide) else window.rows
+            if phase[0] and any(isinstance(what, batched.Moment) and what.pos == -1 for _, _, what in moments[phase]):
+                told = phase[1], None  # rows that grow too old, though no row has come so late
+            yield phase, Lot(key, tuple(pairs), reason, *told, *bounds)
 
 
 def _entered(
@@ -465,22 +474,21 @@ def one_window(both: Sides, panes: Sequence[Pane]) -> list[Lot]:
     """
     join = both.join
     events = {event.pos: event for event in both.events}
-    found: list[Lot] = []
+    ranks = {event.pos: rank for rank, event in enumerate(both.events)}
+    found: list[tuple[Phase, Lot]] = []
     for pane in panes:
         rows = [events[pos] for pos in pane.rows]
-        pairs = (
-            [(x, None) if x.left is not None else (None, x) for x in rows]
-            if join.how == "union"
-            else _product(both, rows)
-        )
+        pairs = _product(both, rows)
+        if join.how == "union":
+            pairs = [(x, None) if x.left is not None else (None, x) for x in rows]
         if pairs:
-            turn = None if pane.at is None else int(pane.pos is not None and pane.pos >= 0)
+            is_end, of_row = pane.pos is None, pane.pos is not None and pane.pos >= 0
             at_ = pane.at[0] if pane.at else None
-            lot = Lot(pane.key or (), tuple(pairs), pane.closed_by or "", at_, turn, pane.start, pane.end)
-            found.append(lot)
-    ranks = {event.pos: rank for rank, event in enumerate(both.events)}
-    alone = [_at_once(both, event, ranks[event.pos])[1] for event in both.events if event.meets_nobody]
-    return both.numbered(enumerate([*found, *alone]))
+            cause = is_end, at_ or Fraction(0), int(of_row), ranks[pane.pos] if of_row else -1
+            lot = Lot(pane.key or (), tuple(pairs), pane.closed_by or "", at_, int(of_row), pane.start, pane.end)
+            found.append((cause, lot))
+    alone = [_at_once(both, event, ranks[event.pos]) for event in both.events if event.meets_nobody]
+    return both.numbered([*found, *alone])
 
 
 def _product(both: Sides, rows: Sequence[Event]) -> list[Paired]:
@@ -494,16 +502,18 @@ def _product(both: Sides, rows: Sequence[Event]) -> list[Paired]:
     return pairs + [(None, b) for b in rights if both.join.shows_right and b.pos not in had]
 
 
-def merged_rows(both: Sides) -> dict[int, Row]:
+def merged_rows(both: Sides, all_keys: bool = False) -> dict[int, Row]:
     """The rows that a window of one input sees, by position: columns of the other side are null, and ``_side``.
 
-    The order columns and the key are those of the left, with the right's values in their place. Rows whose key equals
-    nothing are not there.
+    The order columns and the key are those of the left, with the right's values in their place. ``all_keys``: whether
+    rows whose key equals nothing are there, too.
     """
     rows = {}
     for event in sorted(both.events, key=lambda one: one.pos):
-        if not event.meets_nobody:
+        if all_keys or not event.meets_nobody:
             row = both.join.row((event if event.left is not None else None, event if event.right is not None else None))
-            named = dict(zip([name for name, _ in both.join.orders], event.order, strict=True))
+            there, right = (event.left, False) if event.left is not None else (event.right, True)
+            assert there is not None
+            named = {names[0]: there[names[right]] for names in both.join.orders}
             rows[event.pos] = {**row, **named, "_side": "left" if event.left is not None else "right"}
     return rows

@@ -18,7 +18,7 @@ from references.tumbling import Count, Delta, Gap, Pane, Punct, Row, Time, read,
 from support.join_cases import aggregates_of, condition_of, lots_of
 
 KINDS = [pa.int64(), pa.int64(), pa.float64(), pa.timestamp("ms"), pa.timestamp("s")]
-SLIDING = ["count(0)", "count(1)", "count(2)", "count(3)", "time(0)", "time(1)", "time(3)", "delta(m, 2)"]
+SLIDING = ["count(0)", "count(1)", "count(2)", "count(3)", "time(1)", "time(3)", "delta(m, 2)"]
 BATCHED = [
     "retain 1", "retain 2", "within 2", "within 3", "within 3 retain 2", "within 4 every 2", "within 2 every 3",
     "retain 2 every 2", "retain 2 every 3", "within 3 every 3 retain 2", "retain 3 with unique m",
@@ -72,9 +72,14 @@ class JoinCase:
     def request(self) -> str:
         """What stands behind the name, or behind the path."""
         on = ("on k" if self.right is None else "on k=kk") if self.keyed else ""
-        by = "by t" if self.right is None else "by t=tt"
+        by = "by t=tt" if self.right is not None else "" if self.by_arrival else "by t"
         where = f"where ({self.right_where})" if self.right_where else ""
         return " ".join(part for part in (on, by, self.how, "strict" if self.strict else "", where) if part)
+
+    @property
+    def by_arrival(self) -> bool:
+        """Whether rows stand as they arrive: those of event time in one log."""
+        return self.right is None and self.window.startswith("timeInterval")
 
     @property
     def nights(self) -> list[tuple[pa.Table, pa.Table | None]]:
@@ -91,6 +96,7 @@ class JoinCase:
         columns = self.left.column_names if self.right is None else self.right.column_names
         join = joins.Join(
             name="r", how=self.how, strict=self.strict, kind=self.kind, at_end=at_end,
+            by_arrival=self.by_arrival,
             keys=[("k", "k" if one_log else "kk")] if self.keyed else [], orders=[("t", "t" if one_log else "tt")],
             left_where=condition_of(self.where), right_where=condition_of(self.right_where),
             match=condition_of(self.match), left_columns=self.left.column_names, right_columns=columns,
@@ -123,7 +129,7 @@ class JoinCase:
     def found(self, result: pa.Table) -> list[tuple[Any, ...]]:
         """The rows of a result of the product in the order in which they come out; instants are exact seconds."""
         rows = [row for row in _plain(result).to_pylist() if row["_mark"] != "only"]
-        rows.sort(key=emission)
+        rows.sort(key=lambda row: emission(row, self.keyed))
         names = [call.partition("=")[0] for call in self.calls] or ["id", "r_id"]
         names += ["_side"] if self.how == "union" and not self.calls else []
         names += ["r_offset"] if "r_offset" in result.column_names and not self.calls else []
@@ -138,11 +144,12 @@ class JoinCase:
         return [tuple(value(row, name) for name in [*told, *names]) for row in rows]
 
 
-def emission(row: Row) -> tuple[Any, ...]:
+def emission(row: Row, is_keyed: bool) -> tuple[Any, ...]:
     """The place of a row in the order in which lots come out; the end of the data is behind all rows."""
-    at = row["_at"]
+    at, pos = row["_at"], row["_pos"]
     ties = [row[name] or 0 for name in sorted(row) if name.startswith("_tie")]
-    return at is None, at or 0, row.get("_turn") or 0, row["_pos"] or 0, *ties
+    key = (row["k"] is None, row["k"] or 0) if is_keyed else ()
+    return at is None and pos is None, at or 0, row.get("_turn") or 0, pos or 0, *ties, row["window"], key
 
 
 def _plain(result: pa.Table) -> pa.Table:
@@ -160,13 +167,13 @@ def _between(table: pa.Table, name: str, low: Any, high: Any) -> pa.Table:
 
 def _panes(both: joins.Sides, window: str, at_end: str) -> Any:
     """The panes of a window of one input over both sides, by its own reference; bounds are exact seconds."""
-    join, rows, kind = both.join, joins.merged_rows(both), both.join.kind
+    join, rows, kind = both.join, joins.merged_rows(both, window.startswith("timeInterval")), both.join.kind
     key, order = [name for name, _ in join.keys], [name for name, _ in join.orders]
     amounts = [Fraction(text) for text in re.findall(r"(\d+)\)", window)]
     end: Any = "flush" if at_end == "flush" else "drop"
     if window.startswith("timeInterval"):
         duration, period = amounts[0], amounts[-1]
-        given = {"key": key, "order": order, "event_time": "t", "kind": kind, "at_end": end}
+        given = {"key": key, "order": () if join.by_arrival else order, "event_time": "t", "kind": kind, "at_end": end}
         return [_in_seconds(p, kind) for p in intervals(rows, duration, period, Fraction(0), Fraction(0), **given)[0]]
     policies = {
         "time": lambda n: Time(n, kind), "count": lambda n: Count(int(n)), "gap": lambda n: Gap("t", n, kind),
@@ -176,7 +183,8 @@ def _panes(both: joins.Sides, window: str, at_end: str) -> Any:
         made = [Punct(lambda row: row["x"] == 1)]
     else:
         made = [policies[text.partition("(")[0]](amounts[at]) for at, text in enumerate(window.split(" or "))]
-    own = tumbling(rows, *made, key=key, order=order, at_end=end)
+    clock = both.stands / seconds_per_unit(kind) if rows else None
+    own = tumbling(rows, *made, key=key, order=order, at_end=end, clock=clock)
     return [_in_seconds(pane, kind) for pane in own.panes]
 
 

@@ -15,6 +15,7 @@ def joined(case: JoinCase, **more: Any) -> Any:
     request = f"r {case.request}"
     given = {"match": case.match, "where": case.where, "emit": case.emit, "aggregates": list(case.calls) or None}
     options = {name: value for name, value in given.items() if value is not None}
+    more |= {"event_time": "t"} if case.window.startswith("timeInterval") else {}
     join = request if case.right is None else {request: case.right}
     return wincli.aggregate(case.left, case.window, join=join, rejected="drop", **options, **more)
 
