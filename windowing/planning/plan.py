@@ -32,7 +32,6 @@ from ..language.spec import (
     Column,
     Joined,
     Lasting,
-    SideWindows,
     TableWindows,
     WindowSpec,
 )
@@ -344,16 +343,15 @@ class Plan:
 
     @property
     def pair_ties(self) -> dict[str, str | None]:
-        """The stream columns that put panes of pairs at one instant in the one order: of `Around` the left first.
+        """The stream columns that put panes of pairs of `Around` at one instant in the one order: of the left first.
 
         Each with the column of the one sequence that it shows, of a row of the pane; None: its arrival position.
         ``_at``: the instant at which a pane would have come out that the end of the data brings out.
         """
         window = self.spec.window if isinstance(self.spec, Joined) else None
         shown: list[str | None] = []
-        if isinstance(window, Around | At | SideWindows):  # panes of others come by window and key, as ever
-            sides = [] if isinstance(window, SideWindows) else [SIDE]
-            shown = ["_at", *sides, *self.order.columns[1:], None]
+        if isinstance(window, Around | At):  # panes of others come by window and key, as ever
+            shown = ["_at", SIDE, *self.order.columns[1:], None]
         return {numbered("_tie", i): name for i, name in enumerate(shown)}
 
     @property

@@ -118,8 +118,7 @@ class Side:
 class Timeline:
     """The m moments of all keys.
 
-    ``first``: int64 (K+1,), their bounds. ``end``: int64 (K,), the first moment of the end of each.
-    ``what``: int64 (m,), the row of each; `AT_END`; ``-2 - e`` for event e.
+    ``first``: int64 (K+1,), their bounds. ``what``: int64 (m,), the row of each; `AT_END`; ``-2 - e`` for event e.
     ``instants``: (E,), when each event happens; ``phase``: int64 (E,), what it is.
     ``is_complete``: bool (E,), whether the clock has passed it, so that no row to come can be before it.
     ``grid``: of the instants; None without a clock.
@@ -127,7 +126,6 @@ class Timeline:
     """
 
     first: Ints
-    end: Ints
     what: Ints
     instants: Measures
     phase: Ints
@@ -251,7 +249,7 @@ def line_up_sides(windows: SideWindows, sequences: Sequences, context: WindowCon
         at += len(some)
     phases = np.repeat(phase, np.diff(sizes))
     grid = None if clock is None else clock.grid
-    return Timeline(lined.first, lined.end, lined.what, instants, phases, complete, grid, rejects), lives[0], lives[1]
+    return Timeline(lined.first, lined.what, instants, phases, complete, grid, rejects), lives[0], lives[1]
 
 
 def _clock_of(windows: SideWindows, sequences: Sequences, context: WindowContext) -> _Clock | None:

@@ -440,16 +440,9 @@ class SidesKind(WindowKind):
         turn = np.where(by_clock, np.where(phase == EXPIRY, 0, 2), 1).astype(np.int8)
         start, end = _edges(sequences, spans, bounds, right)
         pairs = Pairs(bounds, spans.left, spans.lo, spans.hi, right, settled=settled)
-        first, has = np.full(len(moment), -1), bounds[:-1] < bounds[1:]
-        of = bounds[:-1][has]
-        first[has] = np.where(spans.left[of] < 0, np.append(right, -1)[spans.lo[of]], spans.left[of])
-        if isinstance(self.windows.left, Sliding):  # the end lets rows go one by one
-            first = np.where(what == AT_END, moment - line.end[key] + sequences.bounds[key], first)
         rows, cause = Ranges(sizes[:-1], sizes[1:], sizes[:-1], True), np.where(by_clock, BY_TICK, what)
         rejects = line.rejects if len(line.rejects) else None
-        return Panes(
-            key, number, rows, cause, closed_by, start, end, at, rejects=rejects, pairs=pairs, turn=turn, of_row=first
-        )
+        return Panes(key, number, rows, cause, closed_by, start, end, at, rejects=rejects, pairs=pairs, turn=turn)
 
     def row_steps(
         self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
