@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,18 @@ from hypothesis import strategies as st
 
 from references import joins, tumbling
 from support.strategies import examples
-from wincli.windowing.columns.arrays import Ints, Mask
+from wincli.windowing.columns.arrays import Ints, Mask, measures
 from wincli.windowing.kinds.context import WindowContext, window_marks
 from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.language.enrichment import Pair
 from wincli.windowing.language.joins import BOTH, LEFT, RIGHT, SIDE, Join
 from wincli.windowing.language.spec import Batched, Count, Delta, Joined, SideWindows, Sliding, Time
 from wincli.windowing.rows.marks import no_marks
-from wincli.windowing.rows.panes import CLOSED_BY, Panes
+from wincli.windowing.rows.panes import CLOSED_BY, Panes, reason, rows_shown
 from wincli.windowing.rows.sequence import Sequences, build
+from wincli.windowing.scan.operator_scan import Emission, already_emitted, snapshot
+from wincli.windowing.state.carry import Carry, Registers
+from wincli.windowing.state.window_state import merge, restore
 
 KINDS = [pa.int64(), pa.float64(), pa.timestamp("ms")]
 COLUMNS = ("k", "t", "a", "u", "i")
@@ -286,3 +290,67 @@ def scaled(spec: Joined, unit: Fraction) -> Joined:
 
     assert isinstance(spec.window, SideWindows)
     return replace(spec, window=SideWindows(of(spec.window.left), of(spec.window.right)))
+
+
+MIXED = [{(True, False), (False, True)}, {(True, False), (True, True)}]
+
+
+def night_of(
+    rows: Sequences, carry: Carry, spec: Joined, kind: pa.DataType, has_match: bool, **options: Any
+) -> tuple[list[Any], Carry]:
+    """Go on from what the nights before left; return what comes out, and what goes on."""
+    window, sequences, idle = kind_of(spec), rows, None
+    now = max((measures(rows.rows.column("t")).max() if len(rows) else None, carry.registers.clock), key=as_clock)
+    clock = None if now is None else now.item() if isinstance(now, np.generic) else now
+    condition: Any = Matches() if has_match else None
+    context = WindowContext(match=condition, join=spec.join, clock=clock, **options)
+    if carry.state is not None:
+        sequences, restored, idle = restore(None, carry.state, rows)
+        context = replace(context, restored=restored, since=carry.registers.clock)
+    signals = window_marks(no_marks(sequences.rows, ["t"]))
+    panes = window.panes(sequences, signals, context)[0]
+    is_new = np.ones(len(panes), np.bool_)
+    if carry.state is not None:
+        is_new = ~already_emitted(window, panes, context, sequences)
+    is_end = panes.closed_by == reason("end")
+    picks = np.flatnonzero(is_new & ~is_end if context.hold else is_new)
+    keys, nothing = len(sequences.bounds) - 1, np.zeros(len(sequences), np.bool_)
+    shown = rows_shown(panes.take(picks), len(sequences))
+    emission = Emission(shown, nothing, np.zeros(keys, np.int64), pa.nulls(keys))
+    state = snapshot(window, sequences, signals, context, panes, emission)
+    found = told(sequences, panes.take(picks), kind)
+    return found, Carry(Registers(clock=clock), state if idle is None else merge(state, idle))
+
+
+def as_clock(value: Any) -> Any:
+    return -np.inf if value is None else value
+
+
+@given(st.data(), ROWS, st.sampled_from(KINDS), st.booleans(), st.booleans())
+@examples(1000)
+def test_nights_are_one_run(
+    data: st.DataObject, rows: list[Drawn], kind: pa.DataType, is_batched: bool, has_match: bool
+) -> None:
+    spec, emit = draw_spec(data, is_batched, "R")
+    assert isinstance(spec.window, SideWindows)
+    assume(Count(0) not in spec.window.held or emit in {"entered", "left"})
+    # at the end a lot that is not full comes behind all instants here, and before them in the reference
+    assume(
+        {(bool(each.every), bool(each.within)) for each in spec.window.held if isinstance(each, Batched)} not in MIXED
+    )
+    rows = sorted(rows, key=lambda row: row[1])
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), min_size=1, max_size=2)))
+    nights = [rows[low:high] for low, high in pairwise([0, *cuts, len(rows)])]
+    nights = [arranged(night, spec, False) for night in nights]
+    spec, found, carry, first = scaled(spec, tumbling.seconds_per_unit(kind)), list[Any](), Carry(), 0
+    for number_of, night in enumerate(nights):
+        at_end = "hold" if number_of + 1 < len(nights) else "flush"
+        own = sequences_of(night, first, kind, False)
+        lots, carry = night_of(own, carry, spec, kind, has_match, emit=emit, at_end=at_end)
+        found, first = found + lots, first + len(night)
+    lots = lots_told(wanted(nights, spec, kind, False, has_match=has_match, emit=emit, at_end="flush"))
+    assert sorted(without_numbers(found), key=repr) == sorted(without_numbers(lots), key=repr)
+
+
+def without_numbers(lots: list[Any]) -> list[Any]:
+    return [(lot[0], *lot[2:]) for lot in lots]
