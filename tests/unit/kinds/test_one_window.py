@@ -1,0 +1,113 @@
+"""Both sides of a join in one window: its pairs are the left rows times the right rows of each pane of the window.
+
+time(3)   left   L1  L2 |    L3      pairs (L1 R1) (L2 R1) | (L3 -) under left
+          right    R1   |            and nights are one run
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wincli
+from support.strategies import examples
+
+WINDOWS = ["time(3)", "count(2)", "gap(t, 1)", "delta(t, 2)", "gap(t, 1) or count(3)"]
+INTERVALS = ["timeInterval, intervalDuration(3)", "timeInterval, intervalDuration(4), creationPeriod(2)"]
+HOW = ["inner", "left", "right", "full", "semi", "anti"]
+ROWS = st.lists(
+    st.tuples(st.sampled_from([0, 0, 1]), st.integers(0, 9), st.sampled_from(["left", "right"])),
+    min_size=1,
+    max_size=14,
+)
+Drawn = tuple[int, int, str]
+
+
+def table(rows: list[Drawn], side: str) -> pa.Table:
+    own = [(i, *row) for i, row in enumerate(rows) if row[2] == side]
+    return pa.table(
+        {
+            "id": pa.array([row[0] for row in own], pa.int64()),
+            "k": pa.array([row[1] for row in own], pa.int64()),
+            "t": pa.array([row[2] for row in own], pa.int64()),
+        }
+    )
+
+
+def event_time(window: str) -> dict[str, Any]:
+    return {"event_time": "t"} if "Interval" in window else {}
+
+
+def joined(rows: list[Drawn], window: str, how: str, **more: Any) -> Any:
+    request, more = f"r on k by t {how}", {"match": "(id + r_id) % 3 > 0", **event_time(window), **more}
+    return wincli.aggregate(table(rows, "left"), window, join={request: table(rows, "right")}, **more)
+
+
+def panes_of(rows: list[Drawn], window: str) -> list[tuple[int, list[int]]]:
+    """The rows of each pane of the window over both sides: right rows arrive first."""
+    every = [(i, *row) for i, row in enumerate(rows)]
+    every.sort(key=lambda row: (row[2], row[3] == "left"))
+    ids, keys, times = ([row[at] for row in every] for at in (0, 1, 2))
+    log, more = pa.table({"id": ids, "k": keys, "t": times}), event_time(window)
+    found = wincli.aggregate(log, window, key=["k"], order_by=["t"], emit="rows", **more).to_pylist()
+    panes: dict[tuple[int, int], list[int]] = {}
+    for row in found:
+        panes.setdefault((row["k"], row["window"]), []).append(row["id"])
+    return [(key, ids) for (key, _), ids in panes.items()]
+
+
+def pairs_of(rows: list[Drawn], window: str, how: str) -> list[tuple[int, list[tuple[int | None, int | None]]]]:
+    out = []
+    for key, ids in panes_of(rows, window):
+        lefts, rights = ([i for i in ids if rows[i][2] == side] for side in ("left", "right"))
+        pairs = list[tuple[int | None, int | None]]()
+        for one in lefts:
+            partners = [other for other in rights if (one + other) % 3 > 0]
+            if how == "semi":
+                pairs += [(one, None)] * bool(partners)
+            elif how == "anti" or (how in {"left", "full"} and not partners):
+                pairs += [(one, None)] * (not partners)
+            else:
+                pairs += [(one, other) for other in partners]
+        if how in {"right", "full"}:
+            pairs += [(None, b) for b in rights if not any((a + b) % 3 > 0 for a in lefts)]
+        if pairs:
+            out.append((key, pairs))
+    return out
+
+
+def told(rows: list[dict[str, Any]]) -> list[tuple[int, list[tuple[int | None, int | None]]]]:
+    panes: dict[tuple[int, int], list[tuple[int | None, int | None]]] = {}
+    for row in rows:
+        panes.setdefault((row["k"], row["window"]), []).append((row["id"], row["r_id"]))
+    for key in {key for key, _ in panes}:  # numbers have no gaps
+        assert sorted(number for own, number in panes if own == key) == list(range(sum(own == key for own, _ in panes)))
+    return [(key, pairs) for (key, _), pairs in sorted(panes.items())]
+
+
+@given(
+    ROWS, st.sampled_from([*WINDOWS, *INTERVALS]), st.sampled_from(["inner", "left", "right", "full", "semi", "anti"])
+)
+@examples(600)
+def test_pairs_are_the_product_of_each_pane(rows: list[Drawn], window: str, how: str) -> None:
+    found = told(joined(rows, window, how).to_pylist())
+    assert found == sorted(pairs_of(rows, window, how), key=lambda pane: pane[0])
+
+
+@given(ROWS, st.sampled_from(WINDOWS))
+@examples(200)
+def test_aggregates_are_of_the_pairs(rows: list[Drawn], window: str) -> None:
+    found = joined(rows, window, "inner", aggregates=["n=count()", "s=sum(id * r_id)"]).to_pylist()
+    wanted = sorted(pairs_of(rows, window, "inner"), key=lambda pane: pane[0])
+    assert [(row["k"], row["n"], row["s"]) for row in found] == [
+        (key, len(pairs), sum(a * b for a, b in pairs if a is not None and b is not None)) for key, pairs in wanted
+    ]
+
+
+def test_empty_row_keeps_panes_without_pairs() -> None:
+    rows = [(0, 0, "left"), (0, 1, "right"), (0, 4, "left"), (0, 10, "right")]
+    found = joined(rows, "time(3)", "inner", aggregates=["n=count()"], empty="row", match=None).to_pylist()
+    assert [(row["window_start"], row["n"]) for row in found] == [(0, 1), (3, 0), (6, 0), (9, 0)]
