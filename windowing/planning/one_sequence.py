@@ -35,7 +35,7 @@ from ..ports import StreamInfo
 from ..rows.pairs import PairColumns, PairCondition
 from ..rows.projection import ComputedColumn, RowExpressions
 from .row_order import OrderBy
-from .sides import join_keys, joined
+from .sides import SIDES, join_keys, joined
 
 Calls = Sequence[AggregateCall | AggregateExpression] | None
 _TRUE, _FALSE = Node("constant", ("true",)), Node("constant", ("false",))
@@ -115,6 +115,10 @@ class OneSequence:
             beyond.append(pa.field(name, value.type))
         own |= {"pane_schema": pa.schema(beyond), "of_panes": tuple(computed)}
         return pa.schema([*left, *beyond]), rows, own
+
+    def named(self, late: Mapping[str, Expression], schema: pa.Schema) -> pa.Schema:
+        """Return the columns that options may name. Arguments and errors are as of `beyond_rows`."""
+        return self.beyond_rows(late, schema, ())[0] if self.has_pairs else schema
 
     def _condition(self, rows: pa.Schema) -> PairCondition | None:
         if self.options.match is None:
@@ -217,11 +221,13 @@ def _columns(join: Join, schema: pa.Schema) -> tuple[tuple[str, ...], tuple[tupl
     """Return the columns of the left, and those of the right by their names in pairs, each with that where it is."""
     who = f"--join {join.name}"
     if join.path is None:
-        given = [(own, name) for name, own in join.columns(schema.names).items()]
-        _, fields = bind_taken(who, join.name, given, [*schema.names, SIDE], schema)
         if join.where is not None:
             with naming_option(who):
                 bind_condition(join.where, schema)
+        if join.how == "union":  # rows as they are: their columns have no second name
+            return tuple(schema.names), ()
+        given = [(own, name) for name, own in join.columns(schema.names).items()]
+        _, fields = bind_taken(who, join.name, given, [*schema.names, SIDE], schema)
         return tuple(schema.names), tuple((each.name, own) for each, (own, _) in zip(fields, given, strict=True))
     if SIDE not in schema.names:
         do = "here give the table of the right side, or say NAME alone for the rows themselves"
@@ -271,7 +277,10 @@ def _of_two(
 
 
 def _of_one_log(join: Join, let: Sequence[tuple[str, Expression]], where: Expression | None) -> RowExpressions:
-    """Return expressions over one log, whose rows get a side: those of neither are left out."""
+    """Return expressions over one log, whose rows get a side: those of neither are left out.
+
+    Under ``union`` a row of both comes once, as one of the left, and all rows have the columns of ``--let``.
+    """
     conditions = [each for each in (where, join.where) if each is not None]
     wanted = {name for each in conditions for name in each.columns}
     for name, each in reversed(let):
@@ -283,6 +292,8 @@ def _of_one_log(join: Join, let: Sequence[tuple[str, Expression]], where: Expres
     side = Node("case", ("", ""), (own, both, other, _number(RIGHT)))
     root = Node("cast", ("cast", "tinyint"), (side,), Span(0, len(source)))
     guard = parse_expression(_IS_LEFT[False]).root
+    if join.how == "union":
+        root, guard = Node("case", ("", ""), (own, _named_side(LEFT), other, _named_side(RIGHT))), _TRUE
     first = [(name, each) for name, each in let if name in wanted]
     then = [(name, _guarded(each, guard)) for name, each in let if name not in wanted]
     columns = (*first, (SIDE, Expression(_text(join, where) or SIDE, root, source)), *then)
@@ -295,6 +306,10 @@ def _text(join: Join, where: Expression | None) -> str:
 
 def _number(value: int) -> Node:
     return Node("number", (str(value),))
+
+
+def _named_side(side: int) -> Node:
+    return Node("text", (SIDES[side],))
 
 
 def _truth(root: Node) -> Node:

@@ -424,7 +424,7 @@ def make_plan(
     if kind_of(spec).needs.watermark:
         options = replace(options, event_time=choose_event_time(spec, schema, options.event_time, times))
     order = choose_order(spec, schema, order_by, times)
-    check_options(spec, schema, key, order, options, len(calls or ()))
+    check_options(spec, schema if sides is None else sides.named(late, schema), key, order, options, len(calls or ()))
     check_lasting(spec, schema, order, options)
     check_units(spec, schema, options.event_time or next(iter(order.columns), None), options, look)
     rows: tuple[str, ...] = ()

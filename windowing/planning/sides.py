@@ -16,7 +16,8 @@ import pyarrow as pa
 from ..columns.arrays import combined
 from ..columns.sort_keys import is_sortable
 from ..enrichment.binding import ComparedPair, bind_keys, bind_pair, bind_taken
-from ..errors import ConfigError, DataError
+from ..errors import ConfigError, DataError, naming_option
+from ..expressions.binding import bind_condition
 from ..kinds.registry import kind_of
 from ..language.enrichment import Pair
 from ..language.joins import LEFT, RIGHT, SIDE, Join
@@ -136,7 +137,8 @@ def bind_sides(
     join = replace(join, orders=orders)
     emission = [] if stream is None else [name for name in stream.order if name not in (each.left for each in orders)]
     fields = _fields(who, join, spec, left, right, right_own, {each.left: each.type for each in (*keys, *ordering)})
-    return Sides(join, keys, ordering, left, right, fields, next(iter(emission), None))
+    least = None if join.strict else next(iter(emission), None)  # null sorts last
+    return Sides(join, keys, ordering, left, right, fields, least)
 
 
 def joined(spec: WindowSpec, join: Join) -> WindowSpec:
@@ -186,6 +188,9 @@ def _fields(
     common: dict[str, pa.DataType],
 ) -> pa.Schema:
     """Return the columns of the one sequence. ``common``: the types of the key and the order."""
+    if join.where is not None:
+        with naming_option(who):
+            bind_condition(join.where, right)
     taken = join.columns(name for name in right.names if name not in right_own)
     given = [(own, name) for name, own in taken.items()]
     _, fields = bind_taken(who, join.name, given, [*left.names, SIDE], right)
@@ -194,9 +199,8 @@ def _fields(
     for own in dict.fromkeys(others):
         if own in right.names and join.stored(own) not in (*left.names, *(field.name for field in stored)):
             stored.append(pa.field(join.stored(own), right.field(own).type))
-    for name in (SIDE,):
-        if name in left.names:
-            raise ConfigError(f"{who}: the left has a column {name!r}, and joins have another", "rename it")
+    if SIDE in left.names:
+        raise ConfigError(f"{who}: the left has a column {SIDE!r}, and joins have another", "rename it")
     side = pa.field(SIDE, pa.string() if join.how == "union" else pa.int8())
     own_fields = [field.with_type(common.get(field.name, field.type)) for field in left]
     return pa.schema([*stored, side, *own_fields])
