@@ -22,7 +22,8 @@ from support.strategies import examples
 from wincli.windowing.columns.arrays import Ints, Mask
 from wincli.windowing.kinds.context import Signals, WindowContext, window_marks
 from wincli.windowing.kinds.registry import kind_of
-from wincli.windowing.language.joins import BOTH, LEFT, RIGHT, SIDE, Around, At, Join, Joined
+from wincli.windowing.language.joins import BOTH, LEFT, RIGHT, SIDE, Around, At, Join
+from wincli.windowing.language.spec import Joined
 from wincli.windowing.rows.marks import no_marks
 from wincli.windowing.rows.membership import gathered
 from wincli.windowing.rows.panes import BY_TICK, CLOSED_BY, Panes, reason

@@ -251,7 +251,9 @@ class AroundKind(WindowKind):
         number = np.arange(len(key)) - np.repeat(np.cumsum(counts) - counts, counts)
         start, end, instant = (sides.grid.to_arrow(each) for each in (low, high, at))
         rows = self._membership(sides, key, pairs, context)
-        return Panes(key, number, rows, cause, closed_by, start, end, instant, pairs=pairs), signals.marks
+        turn = np.full(len(key), 2, np.int8)  # behind the rows of the instant
+        panes = Panes(key, number, rows, cause, closed_by, start, end, instant, pairs=pairs, turn=turn)
+        return panes, signals.marks
 
     def _membership(self, sides: _Sides, key: Ints, pairs: Pairs, context: WindowContext) -> Ranges:
         """Return the right rows of each pane, where these are ranges; else ranges of as many."""
