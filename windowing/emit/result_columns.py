@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, Mask, combined, is_true
 from ..errors import DataError
+from ..language.joins import LEFT, RIGHT, SIDE
 from ..planning.plan import Plan
 from ..planning.result_schema import FIXED, MARK, POS, TURN, numbered
 from ..rows.marks import Marks, with_marks_behind
@@ -38,7 +39,7 @@ def stream_columns(plan: Plan, values: list[pa.Array], sequences: Sequences, pan
     """
     cause, at = panes.cause, panes.at
     ticks, by_tick = dict[str, pa.Array](), pa.array(cause == BY_TICK)
-    of_panes = _pair_ties(plan, sequences, panes) if isinstance(panes, Panes) and panes.pairs is not None else {}
+    of_panes = _pair_ties(plan, sequences, panes) if isinstance(panes, Panes) and plan.pair_ties else {}
     if at is not None:
         turn = panes.turn if isinstance(panes, Panes) else None
         turns = pa.scalar(0, pa.int8()) if turn is None else pa.array(turn)
@@ -60,21 +61,20 @@ def stream_columns(plan: Plan, values: list[pa.Array], sequences: Sequences, pan
 
 
 def _pair_ties(plan: Plan, sequences: Sequences, panes: Panes) -> dict[str, pa.Array]:
-    """Return `Plan.pair_ties` of panes: of `Panes.of_row`, or of the first row of each, left before right."""
-    pairs, row = panes.pairs, panes.of_row
+    """Return `Plan.pair_ties` of panes, each of one left row, or of one right row without a partner."""
+    pairs = panes.pairs
     assert pairs is not None
-    if row is None:
-        has = pairs.bounds[1:] > pairs.bounds[:-1]  # a product that has become empty has none
-        first, row = pairs.bounds[:-1][has], np.full(len(panes), -1)
-        row[has] = np.where(pairs.left[first] >= 0, pairs.left[first], np.append(pairs.right, -1)[pairs.lo[first]])
-    rows, found = pa.array(row, mask=row < 0), dict[str, pa.Array]()
+    first = pairs.bounds[:-1]
+    is_left, row = pairs.left[first] >= 0, pairs.left[first].copy()
+    row[~is_left] = pairs.right[pairs.lo[first[~is_left]]]
+    rows, found = pa.array(row), dict[str, pa.Array]()
     for tie, name in plan.pair_ties.items():
         if name == "_at":
-            dtype, due = plan.schema.field(tie).type, panes.at
-            if due is None or panes.of_row is not None:
-                clock = combined(sequences.rows.column(plan.at[0]))
-                due = plan.times(clock.type).to_instants(clock, plan.at[0]).cast(dtype).take(rows)
-            found[tie] = pc.if_else(pa.array(panes.cause == AT_END), due, pa.scalar(None, dtype))
+            assert panes.at is not None
+            is_end = pa.array(panes.cause == AT_END)
+            found[tie] = pc.if_else(is_end, panes.at, pa.scalar(None, panes.at.type))
+        elif name == SIDE:
+            found[tie] = pa.array(np.where(is_left, np.int8(LEFT), np.int8(RIGHT)))
         else:
             values = pa.array(sequences.pos) if name is None else sequences.rows.column(name)
             found[tie] = values.take(rows)

@@ -168,8 +168,6 @@ class Panes:
     ``pairs``: the pairs of each pane of a join, which it shows; None: it shows the rows of ``membership``.
     ``turn``: int8 (P,), of a pane caused `BY_TICK` whether it comes before the rows of the instant, 0, or after them,
         2; None: before them.
-    ``of_row``: int64 (P,), the row that puts a pane of pairs in the order of all keys, where that is not the first row
-        that it shows; None: it is.
     ``whole``: the panes of the one window that both sides of a join are in, of which these show pairs; None: there is
         none.
     """
@@ -192,7 +190,6 @@ class Panes:
     values: pa.Table | None = None
     pairs: Pairs | None = None
     turn: npt.NDArray[np.int8] | None = None
-    of_row: Ints | None = None
     whole: Panes | None = None
 
     def __len__(self) -> int:
@@ -230,7 +227,6 @@ class Panes:
             values=None if self.values is None else choose(self.values),
             pairs=None if self.pairs is None else self.pairs.chosen(at),
             turn=None if self.turn is None else self.turn[at],
-            of_row=None if self.of_row is None else self.of_row[at],
         )
 
 
