@@ -28,7 +28,7 @@ from .language.spec import AggregateCall, AggregateExpression, WindowSpec, defau
 from .language.tokens import column_text
 from .planning.plan import Plan, make_plan
 from .planning.result_schema import MARK, stream_of_columns
-from .planning.sides import bind_sides, merge_sides
+from .planning.sides import Sides, bind_sides, merge_sides
 from .planning.validation import look_at, no_look
 from .support.option import Option, with_parameters
 
@@ -318,27 +318,44 @@ def merged(left: pa.Table, given: Mapping[str, Any]) -> tuple[pa.Table, Mapping[
     ``given``: the arguments as `plan_of_call` takes them; as they are where ``join`` has no table. Raises as the parser
     and `bind_sides` do.
     """
-    tables = given.get("join")
-    if not isinstance(tables, Mapping):
+    if not isinstance(given.get("join"), Mapping):
         return left, given
+    text, rows = joined_rows(given)
+    right = as_table(rows)
+    if stream_of_columns(right.schema) is not None:
+        right = right.filter(pc.fill_null(pc.not_equal(right[MARK], "only"), True))
+    sides, now = sides_of_call(left.schema, right.schema, text, given)
+    return merge_sides(sides, left, right), {**given, **now}
+
+
+def joined_rows(given: Mapping[str, Any]) -> tuple[str, Any]:
+    """Return the text of a join, and the rows that are its right side. Raises `ConfigError` where several are given."""
+    tables = given["join"]
     if len(tables) != 1:
         do = 'write join={"NAME on KEY left": table}; more joins are more calls'
         raise ConfigError(f"join: {len(tables)} tables are given, and a call joins one", do)
     [(text, rows)] = tables.items()
-    join = parse_join(as_text(text, "join"))
+    return as_text(text, "join"), rows
+
+
+def sides_of_call(
+    left: pa.Schema, right: pa.Schema, text: str, given: Mapping[str, Any]
+) -> tuple[Sides, dict[str, Any]]:
+    """Return both sides of a join of a call, and the arguments that it decides. Raises as the parser and `bind_sides`.
+
+    ``text``: that of the join. ``given``: the arguments as `plan_of_call` takes them.
+    """
+    join = parse_join(text)
     if join.path is not None:
         raise ConfigError(f"join: {join.path!r} is a path, and a table is given", f"write {join.name} alone")
-    window, order_by, right = given["window"], given["order_by"], as_table(rows)
+    window, order_by = given["window"], given["order_by"]
     spec = window if isinstance(window, WindowSpec) else parse_window(as_text(window, "window"))
     order_by = order_by if order_by is None or order_by == "arrival" else as_names(order_by, "order_by")
-    stream, of_right = stream_of_columns(left.schema), stream_of_columns(right.schema)
-    if of_right is not None:
-        right = right.filter(pc.fill_null(pc.not_equal(right[MARK], "only"), True))
+    stream, of_right = stream_of_columns(left), stream_of_columns(right)
     own = () if of_right is None else of_right.own
     key = as_names(given.get("key", ()), "key")
-    sides = bind_sides(replace(join, path="*"), spec, left.schema, right.schema, key, order_by, (), stream, own)
-    now = {"join": sides.join, "key": sides.key, "order_by": sides.order_by, "stream": stream}
-    return merge_sides(sides, left, right), {**given, **now}
+    sides = bind_sides(replace(join, path="*"), spec, left, right, key, order_by, (), stream, own)
+    return sides, {"join": sides.join, "key": sides.key, "order_by": sides.order_by, "stream": stream}
 
 
 def clock_measure(plan: Plan, clock: Clock | None) -> int | float | None:

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, functions
 from ..columns.sort_keys import is_sortable
 from ..enrichment.window_table import OF_KEYS
 from ..errors import ConfigError
+from ..language.spec import HIDDEN
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK
 from ..streaming.keyed_scan import COARSE_BITS
@@ -93,6 +94,10 @@ def _whole_number(order: Column, dtype: pa.DataType) -> Column:
     return functions.greatest(order.cast("bigint"), functions.lit(-_LARGEST))
 
 
+FIRST = f"{HIDDEN}first"
+"""The column of rows of both sides of a join that puts the side first that a row of the other sees: 0, then 1."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The layout of the rows of a window. As text it says what will happen.
@@ -145,10 +150,11 @@ def layout_of(plan: Plan, arrival: str | None, mark: str | None, has_state: bool
     key = plan.key if by_key else ()
     prepare = plan.projection.where is not None or bool(computed & {*key, *order, mark})
     marks = (mark, MARK if plan.reads_result else None) if plan.takes_marks else ()
-    extra = (arrival, *marks)
+    extra = (arrival, *marks, FIRST if FIRST in plan.projection.schema.names else None)
     read = plan.columns if prepare else plan.projection.needs(plan.columns)
     columns = tuple(dict.fromkeys([*read, *(name for name in extra if name)]))
     ties = tuple(name for name in columns if name not in {*key, *order})
+    ties = tuple(sorted(ties, key=lambda name: name != FIRST))
     types = {name: plan.projection.schema.field(name).type for name in (*order, *ties)}
     ties = tuple(name for name in ties if _is_decisive(name, types[name], arrival))
     coarse = by_key and is_coarse(types[order[0]]) and all(is_sortable(types[name]) for name in ties)

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
 from ..aggregates.inputs import plain_type
-from ..arguments import Names, WindowArguments, as_names, clock_measure, plan_of_call, refuse_others, takes
+from ..arguments import Names, WindowArguments, as_names, clock_measure, joined_rows, plan_of_call, refuse_others, takes
 from ..columns.arrays import ClockValue, measure_type
 from ..errors import ConfigError, PartitionWarning, did_you_mean, install_extra
 from ..expressions.syntax import parse_expression
@@ -59,6 +59,7 @@ from .partition_scan import (
     ScanPartition,
     task_function,
 )
+from .sides import merged_frames
 
 # Types of Spark and of Arrow, each as the other: what a DataFrame holds, and what tasks see of it.
 
@@ -372,6 +373,8 @@ def windows(
     ``order_by`` is optional, and ``punct()`` sees its marks.
 
     ``arrival``: an integer column, written as ``_pos``; without it ``_pos`` counts the rows of a key.
+    ``join``: a DataFrame to join, by the text of --join without a path: ``{"NAME on KEY left": df}``; or a text alone,
+        for the rows themselves. Rows that tie are in the order of their sides, then of their values.
     ``marks``: for ``punct()``, a boolean column, with a mark after each true row.
     ``state``: go on from the state of the call before, ``"new"`` for the first, and return `WindowsAndState`, which is
         ``(result, state)``; a DataFrame, one row a key and part (docs/python.md#state-of-dataframes).
@@ -382,11 +385,20 @@ def windows(
     rows end the Spark job, and `wincli.unwrap_errors` and `wincli.find_error` find them in what Spark raises.
     """
     refuse_others(windows, options)
+    given: dict[str, Any] = {**options, "window": window, "state": state}
+    if isinstance(options.get("join"), Mapping):
+        if arrival is not None or state is not None:
+            what = f"join: {'arrival' if arrival is not None else 'state'} does not go with a DataFrame of the right"
+            raise ConfigError(what, "leave one of both out; wincli run goes on from a state with joins, too")
+        schemas = arrow_schema(df.schema), arrow_schema(joined_rows(given)[1].schema)
+        given["order_by"] = as_names(order_by, "order_by") or None
+        df, now = merged_frames(df, schemas, spark_schema, given)
+        given, order_by = {**given, **now}, now["order_by"]
     df = in_known_types(df, state)
     schema = arrow_schema(df.schema)
     check_rejected(rejected)
     order = _order(schema, as_names(order_by, "order_by"), arrival)
-    bound = plan_of_call(schema, {**options, "window": window, "order_by": order, "state": state})
+    bound = plan_of_call(schema, {**given, "order_by": order})
     check_marks(bound.projection, marks)
     for name in bound.projection.virtual:
         raise ConfigError(f"a DataFrame has no {name}", "make such a column before, as with input_file_name()")

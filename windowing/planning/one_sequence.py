@@ -21,6 +21,7 @@ from ..kinds.registry import kind_of
 from ..language.joins import BOTH, LEFT, RIGHT, SIDE, Join
 from ..language.options import Options
 from ..language.spec import (
+    HIDDEN,
     AggregateCall,
     AggregateExpression,
     Argument,
@@ -237,7 +238,7 @@ def _columns(join: Join, schema: pa.Schema) -> tuple[tuple[str, ...], tuple[tupl
         right = tuple((name, name) for name in schema.names[:at])
     else:
         right = tuple((name, join.stored(own)) for name, own in join.columns(()).items())
-    return tuple(schema.names[at + 1 :]), right
+    return tuple(name for name in schema.names[at + 1 :] if not name.startswith(HIDDEN)), right
 
 
 def _reads_right_alone(sides: OneSequence, calls: Calls) -> bool:
