@@ -392,8 +392,8 @@ def windows(
             raise ConfigError(what, "leave one of both out; wincli run goes on from a state with joins, too")
         schemas = arrow_schema(df.schema), arrow_schema(joined_rows(given)[1].schema)
         given["order_by"] = as_names(order_by, "order_by") or None
-        df, now = merged_frames(df, schemas, spark_schema, given)
-        given, order_by = {**given, **now}, now["order_by"]
+        df, decided = merged_frames(df, schemas, spark_schema, given)
+        given, order_by = {**given, **decided}, decided["order_by"]
     df = in_known_types(df, state)
     schema = arrow_schema(df.schema)
     check_rejected(rejected)

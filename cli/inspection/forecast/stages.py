@@ -12,9 +12,11 @@ import pyarrow as pa
 
 from ....conf.job import PIPE, Job
 from ....conf.spark import usable_cores
+from ....readers.joined import sides_of
 from ....readers.source import FileSource
 from ....windowing.columns.arrays import is_instant
 from ....windowing.enrichment.step import enrichments_of, without_enrichments
+from ....windowing.language.joins import SIDE
 from ....windowing.language.sentences import sentences_of
 from ....windowing.language.spec import AggregateCall
 from ....windowing.local_executor import LocalExecutor
@@ -55,8 +57,17 @@ _FIXED: Mapping[str, str] = {
 def input_columns(job: Job, source: FileSource, plan: Plan) -> Iterator[Values]:
     """Yield all columns of the input and of the expressions over it, and as ``origin`` where their types come from."""
     base = without_enrichments(source)
-    tables = {field.name: each.bound.enrichment.name for each in enrichments_of(source) for field in each.bound.fields}
-    module = type(base.kinds[0].reader).__module__
+    tables = {
+        field.name: f"enrich table {each.bound.enrichment.name}"
+        for each in enrichments_of(source)
+        for field in each.bound.fields
+    }
+    if (sides := sides_of(source)) is not None:
+        of_right = {name: own for name, own in sides.of_right.items() if name not in sides.left.names}
+        tables |= {name: f"{own} of the joined log {sides.join.name}" for name, own in of_right.items()}
+        tables[SIDE] = "side of the row"
+    kinds = [kind for kind in base.kinds if kind.stored is None]  # not those of the right side of a join
+    module = type(kinds[0].reader).__module__
     form = next(name for name, each in FORMATS.items() if module.endswith(each.reader.rpartition(".")[2]))
     declared, lets = dict(read_options(job).schema), dict(plan.options.let)
 
@@ -69,8 +80,8 @@ def input_columns(job: Job, source: FileSource, plan: Plan) -> Iterator[Values]:
         if job.state is not None and place.startswith(f"the state {job.state} at "):
             return place
         if not FORMATS[form].is_text:
-            lacking = sum(name not in kind.names for kind in base.kinds)
-            return form if not lacking else f"{form}; {lacking:,} of {len(base.files):,} files lack it"
+            lacking = sum(name not in kind.names for kind in kinds)
+            return form if not lacking else f"{form}; {lacking:,} of {len(kinds):,} files lack it"
         is_used = name in plan.columns and name in base.text_at
         if is_used and base.splits[base.text_at[name]].nbytes <= _MOST_TEXT:
             return f"{form}, by all values: {base.explain_type(name) or 'text'}"
@@ -81,7 +92,7 @@ def input_columns(job: Job, source: FileSource, plan: Plan) -> Iterator[Values]:
         if name in plan.projection.hidden:
             continue
         if name in tables:
-            origin = f"enrich table {tables[name]}"
+            origin = tables[name]
         elif name in base.schema.names:
             origin = origin_in_files(name)
         else:
