@@ -326,6 +326,8 @@ def test_examples(window: Any, left: list[int], right: list[int], wanted: list[l
     sequences, ordered = sequences_of(rows, pa.int64(), True)
     panes = panes_of(sequences, Joined(window, Join("r", "R")))
     assert [[ordered[other].t for _, other in pairs_of(panes, at)[0]] for at in range(len(panes))] == wanted
+    assert panes.turn is not None
+    assert panes.turn.tolist() == [2] * len(wanted), "panes come behind the rows of their instant"
 
 
 NOW = 10
