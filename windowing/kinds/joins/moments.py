@@ -36,14 +36,15 @@ _BY_EVENT: Final = -2
 
 
 @kernel
-def line_up(
-    bounds: Ints, clock: Measures, events: Measures, starts: Ints, phase: Ints, ends_each: bool
+def line_up(  # noqa: PLR0912 - one loop over what happens in a key
+    bounds: Ints, clock: Measures, events: Measures, is_complete: Mask, starts: Ints, phase: Ints, ends_each: bool
 ) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Return the moments of all keys: each row, each instant at which something happens, the end.
 
     ``clock``: (n,), instants of rows. ``events``: (E,), instants at which the clock does something, in lists; list s
     has those of key k in ``[starts[s, k], starts[s, k + 1])``, ascending, and ``phase[s]``. All events of one instant
-    and phase are one moment. ``ends_each``: whether each row has a moment at the end; else the end is one.
+    and phase are one moment. ``is_complete``: bool (E,), those up to the end of the data, to which all rows belong.
+    ``ends_each``: whether each row has a moment at the end; else the end is one, before events that are not complete.
 
     Returns ``first``, int64 (K+1,), the bounds of the keys; the moment of each row and of each event; the first moment
     of the end of each key; and for each moment its row, `AT_END`, or ``-2 - e`` for event e.
@@ -57,6 +58,7 @@ def line_up(
     for k in range(keys):
         cursor[:] = starts[:, k]
         row = bounds[k]
+        end[k] = -1
         while True:
             # a merge of ascending lists: ``next`` has the earliest event, and of one instant the first phase
             next = -1
@@ -76,6 +78,11 @@ def line_up(
                     row += 1
                     m += 1
                     continue
+            elif not ends_each and end[k] < 0 and (next < 0 or not is_complete[cursor[next]]):
+                end[k] = m
+                what[m] = AT_END
+                m += 1
+                continue
             elif next < 0:
                 break
             at, kind = events[cursor[next]], phase[next]
@@ -85,8 +92,9 @@ def line_up(
                     of_event[cursor[s]] = m
                     cursor[s] += 1
             m += 1
-        end[k] = m
-        for _ in range((bounds[k + 1] - bounds[k] if ends_each else 1) + 1):
+        if ends_each:
+            end[k] = m
+        for _ in range((bounds[k + 1] - bounds[k] if ends_each else 0) + 1):
             what[m] = AT_END
             m += 1
         first[k + 1] = m
@@ -191,6 +199,11 @@ class _Lined:
 Window = Sliding | Batched
 
 
+def enters_in_lots(window: Window) -> bool:
+    """Return whether rows of one side wait until a number of them is there."""
+    return isinstance(window, Batched) and window.every is not None and window.within is None
+
+
 def spans_of(window: Window) -> tuple[Fraction, ...]:
     """Return the durations in the window of one side, in seconds."""
     if isinstance(window, Sliding):
@@ -234,6 +247,7 @@ def line_up_sides(windows: SideWindows, sequences: Sequences, context: WindowCon
             sequences.bounds,
             clock_rows,
             instants,
+            complete,
             np.array(starts, np.int64).reshape(len(lists), len(sequences.bounds)),
         ),
         *(phase, isinstance(windows.left, Sliding)),
@@ -327,7 +341,7 @@ def _side(window: Window, own: _Own, sequences: Sequences, lined: _Lined, events
             leave[events[-1][0].of] = events[-1][1]
         if len(events) > 1:
             enter = events[0][1]
-        lots = window.every is not None and window.within is None
+        lots = enters_in_lots(window)
         if lots:
             codes = partition_codes(own.sequences, window.partition_by)
             of_keys, lot, cause = full_lots(own.sequences.bounds, *codes, int(window.every or 1))

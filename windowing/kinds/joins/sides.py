@@ -36,7 +36,7 @@ from ..facts import Fact, KeyPane
 from ..key_lifetimes import Lifetimes
 from ..needs import Explain, Needs, Option, PaneTimes, check_measured
 from .matching import matching
-from .moments import EXPIRY, TICK, Side, Timeline, attributes_of, grid_of, line_up_sides, spans_of
+from .moments import EXPIRY, TICK, Side, Timeline, attributes_of, enters_in_lots, grid_of, line_up_sides, spans_of
 
 COMES, GOES, STAYS = 0, 1, 2
 """Which pairs are wanted: those that come, those that go, or at each change those that are there."""
@@ -424,13 +424,18 @@ class SidesKind(WindowKind):
         line, right = joining.line, joining.right.row
         bounds = np.append(np.searchsorted(spans.moment, moment), len(spans.moment))
         what, event = line.what[moment], line.event[moment]
-        by_clock = event >= 0
-        event = np.where(by_clock, event, 0)
+        is_event = event >= 0
+        event = np.where(is_event, event, 0)
         phase, complete = np.append(line.phase, 0)[event], np.append(line.is_complete, False)[event]
         reasons = [np.int8(reason(each)) for each in ("trigger", "batch", "expiry", "end")]
         of_clock = np.where(complete, np.where(phase == TICK, *reasons[1:3]), reasons[3])
         of_rows = np.where(np.isin(moment, np.append(joining.left.full, joining.right.full)), *reasons[1::-1])
-        closed_by = np.where(by_clock, of_clock, np.where(what == AT_END, reasons[3], of_rows))
+        closed_by = np.where(is_event, of_clock, np.where(what == AT_END, reasons[3], of_rows))
+        by_clock = is_event
+        if any(map(enters_in_lots, (self.windows.left, self.windows.right))):
+            by_clock = (
+                is_event & complete
+            )  # the end brings out a lot that is not full first, so what follows is its own
         key = np.searchsorted(line.first, moment, side="right") - 1
         number = np.arange(len(key)) - np.searchsorted(key, key)
         at = None
@@ -440,7 +445,10 @@ class SidesKind(WindowKind):
         turn = np.where(by_clock, np.where(phase == EXPIRY, 0, 2), 1).astype(np.int8)
         start, end = _edges(sequences, spans, bounds, right)
         pairs = Pairs(bounds, spans.left, spans.lo, spans.hi, right, settled=settled)
-        rows, cause = Ranges(sizes[:-1], sizes[1:], sizes[:-1], True), np.where(by_clock, BY_TICK, what)
+        rows, cause = (
+            Ranges(sizes[:-1], sizes[1:], sizes[:-1], True),
+            np.where(by_clock, BY_TICK, np.maximum(what, AT_END)),
+        )
         rejects = line.rejects if len(line.rejects) else None
         return Panes(key, number, rows, cause, closed_by, start, end, at, rejects=rejects, pairs=pairs, turn=turn)
 
