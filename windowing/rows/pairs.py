@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, Mask, combined, is_true, spread
+from ..columns.text_sort import take_column
 from ..errors import DataError
 from ..expressions.binding import BoundExpression
 
@@ -70,13 +72,18 @@ class PairColumns:
 
 def pair_rows(rows: pa.RecordBatch, left: Ints, right: Ints, columns: PairColumns) -> pa.RecordBatch:
     """Return a row for each pair. ``left``, ``right``: int64 (n,), rows; -1: none, of one of both at most."""
+    has_left, has_right = left >= 0, right >= 0
+    of_left, of_right = np.where(has_left, left, right), np.where(has_right, right, left)
+    there = [None if has.all() else pa.array(has) for has in (has_left, has_right)]
 
-    def taken(name: str, at: Ints) -> pa.Array:
-        return rows.column(name).take(pa.array(at, mask=at < 0))
+    def taken(name: str, at: Ints, has: pa.Array | None) -> pa.Array:
+        # not one `take` by places with nulls: that takes four times as long
+        values = take_column(rows.column(name), at)
+        return values if has is None else pc.if_else(has, values, pa.scalar(None, values.type))
 
-    found = {name: taken(name, np.where(left < 0, right, left)) for name in columns.key}
-    found |= {name: taken(name, left) for name in columns.left}
-    found |= {name: taken(stored, right) for name, stored in columns.right}
+    found = {name: taken(name, of_left, None) for name in columns.key}
+    found |= {name: taken(name, of_left, there[0]) for name in columns.left}
+    found |= {name: taken(stored, of_right, there[1]) for name, stored in columns.right}
     return pa.RecordBatch.from_pydict(found or {"": pa.nulls(len(left))})
 
 
