@@ -148,17 +148,19 @@ class Sides:
     def is_pair(self, left: Event, right: Event) -> bool:
         return not left.meets_nobody and self.join.match(self.join.row((left, right))) is True
 
-    def numbered(self, lots: Iterable[tuple[Any, Lot]]) -> list[Lot]:
+    def numbered(
+        self, lots: Iterable[tuple[Any, Lot]], of_all: Callable[[Any, Lot], Any] = lambda cause, _: cause
+    ) -> list[Lot]:
         """The lots in the order in which they come out, with their numbers.
 
-        The first of each two says the order: of a key, and of all where no two are the same; else numbers and keys do.
+        The first of each two says the order of a key. ``of_all``: what counts among keys; then numbers and keys do.
         """
         numbers: Counter[Any] = Counter()
         found = []
         for cause, lot in sorted(lots, key=lambda one: one[0]):
             if self.join.at_end == "flush" or lot.closed_by != "end":
                 key = ranked(lot.key)
-                found.append(((cause, numbers[key], key), replace(lot, number=numbers[key])))
+                found.append(((of_all(cause, lot), numbers[key], key), replace(lot, number=numbers[key])))
                 numbers[key] += 1
         return [lot for _, lot in sorted(found, key=lambda one: one[0])]
 
@@ -355,7 +357,7 @@ class BatchedSide:
                 return
             rank = ranks[moment.pos] if moment.pos is not None and moment.pos >= 0 else -1
             at = self.rows[moment.pos].at if rank >= 0 and moment.pos is not None else self.window.instant(moment.now)
-            phase = 1 if rank >= 0 else {"expiry": 0, "batch": 2}.get(reason, 0)
+            phase = 1 if rank >= 0 else 2 if self.clause.every is not None and self.clause.within is not None else 0
             yield (reason == "end", at, phase, rank), reason, moment
 
     def happen(self, _: str, moment: batched.Moment) -> None:
@@ -381,7 +383,7 @@ def side_windows(both: Sides, left: Side, right: Side, emit: Emit = "entered") -
             for place, (clause, rows) in enumerate([(left, lefts), (right, rights)])
         ]
         lots += _of_key(both, (lefts or rights)[0].key, windows, emit, ranks)
-    return both.numbered(lots)
+    return both.numbered(lots, lambda phase, lot: (True, Fraction(0), 0, 0) if lot.at is None else (False, *phase[1:]))
 
 
 def _at_once(both: Sides, event: Event, rank: int) -> tuple[Any, Lot]:
@@ -440,9 +442,11 @@ def _of_key(
             bounds = (min(times), max(times)) if times else (None, None)
             reasons = {reason for _, reason, _ in moments[phase]}
             reason = "batch" if "batch" in reasons else reasons.pop()
-            told = (None, None) if phase[0] else (phase[1], TURNS[phase[2]])
-            if phase[0] and any(isinstance(what, batched.Moment) and what.pos == -1 for _, _, what in moments[phase]):
-                told = phase[1], None  # rows that grow too old, though no row has come so late
+            told = phase[1], TURNS[phase[2]]
+            if phase[0] and not any(
+                isinstance(what, batched.Moment) and what.pos == -1 for _, _, what in moments[phase]
+            ):
+                told = (None, None)  # but rows that grow too old have an instant, though no row has come so late
             yield phase, Lot(key, tuple(pairs), reason, *told, *bounds)
 
 
