@@ -85,7 +85,7 @@ class OneWindowKind(WindowKind):
         number = _renumbered(found.key, found.number)
         found = replace(found, number=number, membership=_sizes(pairs), pairs=pairs, whole=whole)
         if not may_meet.all():
-            found = self._with_alone(found, sequences, np.flatnonzero(~may_meet))
+            found = self._with_alone(found, sequences, np.flatnonzero(~may_meet), context)
         return found, marks
 
     def _by_how(self, of: Ints, left: Ints, lo: Ints, hi: Ints, of_right: Ints) -> tuple[Ints, Ints, Ints, Ints]:
@@ -118,7 +118,7 @@ class OneWindowKind(WindowKind):
         is_new = np.append(0, np.cumsum(context.restored.is_new(sequences.bounds)[rows]))[bounds]
         return (bounds[1:] == bounds[:-1]) | (is_new[1:] > is_new[:-1])
 
-    def _with_alone(self, panes: Panes, sequences: Sequences, keys: Ints) -> Panes:
+    def _with_alone(self, panes: Panes, sequences: Sequences, keys: Ints, context: WindowContext) -> Panes:
         """Add the rows of keys that equal nothing, each alone and at once: they take no place in a window."""
         how, bounds, pairs = self.spec.join.how, sequences.bounds, panes.pairs
         assert pairs is not None
@@ -142,9 +142,9 @@ class OneWindowKind(WindowKind):
 
         start, end, at = panes.start, panes.end, panes.at
         if start is not None and end is not None:
-            name = sequences.order[0]
+            name = context.event_time or sequences.order[0]
             column = combined(sequences.rows.column(name))
-            instants = self.times(column.type, Fraction(0)).to_instants(column, name).cast(start.type)
+            instants = self.times(column.type, context.origin).to_instants(column, name).cast(start.type)
             start, end = (
                 pa.concat_arrays([each, instants.take(pa.array(row))]).take(pa.array(turn)) for each in (start, end)
             )
