@@ -129,13 +129,17 @@ class Join:
 
 @dataclass(frozen=True)
 class Sides:
-    """The one order of both sides. ``rejected``: why rows are in none, by position; ``filtered``: positions."""
+    """The one order of both sides. ``rejected``: why rows are in none, by position; ``filtered``: positions.
+
+    ``of_no_key``: rows that are rejected for their key, which move the watermark of event time.
+    """
 
     join: Join
     events: Sequence[Event]
     stands: Fraction
     rejected: Mapping[int, str]
     filtered: Sequence[int]
+    of_no_key: Sequence[Event]
 
     def of_key(self) -> Iterator[tuple[list[Event], list[Event]]]:
         """The left and the right rows of each key. A key that equals nothing has rows one by one."""
@@ -167,7 +171,7 @@ class Sides:
 
 def sides(nights: Sequence[Night], join: Join, late: Literal["reject", "redo"] = "reject") -> Sides:
     """The one order. Rows of a night arrive right before left (``strict``: left first), or in one log."""
-    events, rejected, filtered = list[Event](), dict[int, str](), list[int]()
+    events, rejected, filtered, of_no_key = list[Event](), dict[int, str](), list[int](), list[Event]()
     pos = 0
     stands: Fraction | None = None
     for left, right in nights:
@@ -187,12 +191,13 @@ def sides(nights: Sequence[Night], join: Join, late: Literal["reject", "redo"] =
             else:
                 shown = (join.shows_left and here) or (join.shows_right and there)
                 if event.meets_nobody and not shown:
+                    of_no_key.append(event)
                     rejected[pos] = "null_key"  # a row that is rejected does not move the clock
                 else:
                     events.append(event)
                     stands = event.at if stands is None else max(stands, event.at)
             pos += 1
-    return Sides(join, sorted(events), stands or Fraction(0), rejected, filtered)
+    return Sides(join, sorted(events), stands or Fraction(0), rejected, filtered, of_no_key)
 
 
 def _event(pos: int, left: Row | None, right: Row | None, join: Join) -> Event | str | None:
@@ -513,7 +518,7 @@ def merged_rows(both: Sides, all_keys: bool = False) -> dict[int, Row]:
     rows whose key equals nothing are there, too.
     """
     rows = {}
-    for event in sorted(both.events, key=lambda one: one.pos):
+    for event in sorted([*both.events, *both.of_no_key], key=lambda one: one.pos):
         if all_keys or not event.meets_nobody:
             row = both.join.row((event if event.left is not None else None, event if event.right is not None else None))
             there, right = (event.left, False) if event.left is not None else (event.right, True)
