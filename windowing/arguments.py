@@ -186,7 +186,9 @@ def _value(declared: Option, given: Any) -> Any:
     if isinstance(given, Join):  # of two tables, which are merged by now
         return given
     if kind == "join" and isinstance(given, Mapping):
-        raise ConfigError("join: two tables are joined by aggregate() alone", "give it both, or join one with itself")
+        raise ConfigError(
+            "join: two tables are joined by aggregate() or windows()", "give it both, or join one with itself"
+        )
     text = as_text(given, name)
     if kind == "word" and text not in declared.words:
         raise ConfigError(f"{name} cannot be {text!r}", f"say {' or '.join(declared.words)}")
