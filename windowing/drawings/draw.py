@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Literal, Unpack
 
@@ -20,6 +20,7 @@ from ..arguments import (
     as_marks,
     as_names,
     as_table,
+    merged,
     plan_of_call,
     refuse_others,
     takes,
@@ -28,8 +29,10 @@ from ..columns.arrays import Ints, combined
 from ..columns.sort_keys import sort_keys
 from ..errors import ConfigError, did_you_mean, shown
 from ..in_memory import aggregate
+from ..language.enrichment import Taken
+from ..language.joins import LEFT, RIGHT, SIDE, parse_join
 from ..language.patterns import MATCHED_AS, STEPS
-from ..language.spec import WindowSpec
+from ..language.spec import Joined, WindowSpec
 from ..planning.matched_calls import gives_steps, steps_of
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK, OUTPUTS, POS
@@ -256,6 +259,41 @@ def _short(column: pa.ChunkedArray) -> list[str]:
     return texts_of(combined(column))
 
 
+def panes_of_pairs(table: pa.Table, given: Mapping[str, Any], own: OwnColumns, places: Ints, stem: str) -> pa.Table:
+    """Return the panes of a join with ``own.bits`` and ``own.count``, found by what pairs they have.
+
+    ``places``: int64, of each row of both sides as they arrive its place among the drawn rows; -1: it is not drawn.
+    ``stem``: a name that no column has.
+    """
+    text, rows = given["join"], None
+    if isinstance(text, Mapping):
+        [(text, rows)] = text.items()
+    join = parse_join(text)
+    if join.take is not None:
+        join = replace(join, take=(*join.take, Taken(stem, None)))
+    right = None if rows is None else as_table(rows)
+    begin = {LEFT: 0, RIGHT: 0}  # the position of the first row of each side
+    if right is not None:
+        begin = {LEFT: 0, RIGHT: len(table)} if join.strict else {LEFT: len(right), RIGHT: 0}
+        right = right.append_column(stem, pa.array(begin[RIGHT] + np.arange(len(right))))
+    numbered = table.append_column(stem, pa.array(begin[LEFT] + np.arange(len(table))))
+    call = {**given, "aggregates": None, "join": str(join) if right is None else {str(join): right}}
+    found = aggregate(numbered, **call)
+    found = found.filter(pc.is_valid(found["window"]))
+    ends = pc.is_valid(combined(found[MARK])).to_numpy(zero_copy_only=False)
+    pane = np.tile(np.cumsum(ends) - ends, 2)
+    columns = [combined(found[name].fill_null(-1)).to_numpy() for name in (stem, f"{join.name}_{stem}")]
+    pos, size = np.concatenate(columns).astype(np.int64), max(1, len(places))
+    shows = np.unique(pane[pos >= 0] * size + pos[pos >= 0])
+    pane, place = shows // size, places[shows % size]
+    result = found.take(pa.array(np.flatnonzero(ends)))
+    for number, name in enumerate(own.bits):
+        bits, mine = np.zeros(len(result), np.int64), (place >= 0) & (place // BITS == number)
+        np.bitwise_or.at(bits, pane[mine], np.int64(1) << place[mine] % BITS)
+        result = result.append_column(name, pa.array(bits))
+    return result.append_column(own.count, pa.array(np.bincount(pane, minlength=len(result))))
+
+
 # The picture of a result: lanes of the drawn keys on one axis, and in words what is left out.
 
 
@@ -309,7 +347,10 @@ def _axis(plan: Plan, batch: BatchRows, chosen: Selection, ticks: tuple[Measure,
 def _lane(
     plan: Plan, own: OwnColumns, batch: BatchRows, result: pa.Table, chosen: Selection, lane: int, limit_panes: int
 ) -> Lane:
-    places = np.flatnonzero(chosen.lane == lane)
+    places, right = np.flatnonzero(chosen.lane == lane), None
+    if isinstance(plan.spec, Joined):
+        sides = combined(batch.sequences.rows.column(SIDE)).to_numpy()[chosen.rows[places]]
+        right = frozenset(places[sides == RIGHT].tolist())
     rows = dict(zip(places.tolist(), batch.sequences.pos[chosen.rows[places]].tolist(), strict=True))
     is_mine = pc.is_valid(result.column("window"))
     keys = {} if chosen.keys is None else dict(zip(chosen.keys.column_names, chosen.keys.columns, strict=True))
@@ -319,7 +360,7 @@ def _lane(
     more_rows = chosen.totals[lane] - len(rows)
     panes = drawn_panes(plan, own, mine, not more_rows, limit_panes)
     label = ", ".join(_short(column.slice(lane, 1))[0] for column in keys.values())
-    return Lane(label, rows, tuple(panes), more_rows, count_panes(mine) - len(panes))
+    return Lane(label, rows, tuple(panes), more_rows, count_panes(mine) - len(panes), right)
 
 
 # A drawing of windows: a value that prints as text and shows as SVG in notebooks.
@@ -409,8 +450,10 @@ def draw_with(
             raise ConfigError(what, "say how many to draw, or leave it out")
     if given["rejected"] not in ("drop", "error"):
         raise ConfigError(f"rejected: {given['rejected']!r} is neither 'drop' nor 'error'", "say one of these")
-    table = as_table(table)
+    alone, of_both = as_table(table), given
+    table, given = merged(alone, given)
     plan, levels = plan_of_call(table.schema, given), as_levels(given["watermarks"])
+    given = {name: value for name, value in given.items() if name != "stream"}
     pos, rejects = np.arange(table.num_rows), RowRejects(given["rejected"])
     batch = read_batch(plan, Registers(), table, pos, GivenSignals(as_marks(given["marks"]), levels), rejects)
     only_marks = pc.sum(pc.equal(table.column(MARK), "only")).as_py() if plan.reads_result else 0
@@ -425,6 +468,13 @@ def draw_with(
     bits, way = [f"_{stem}{i}" for i in range(max(columns, 1))], None
     if MATCHED_AS in plan.kind.needs.pane_columns:
         way = f"_{stem}w"
+    if isinstance(plan.spec, Joined):
+        places = np.full(len(table), -1)
+        places[batch.sequences.pos[chosen.rows]] = np.arange(len(chosen.rows))
+        own = OwnColumns(bits, f"_{stem}n", None, frozenset(plan.schema.names))
+        result = panes_of_pairs(alone, of_both, own, places, stem)
+        picture = make_picture(plan, own, result, batch, total, rejects.counts, chosen, limits["limit_panes"])
+        return Drawing(picture)
     calls: Calls | None = given.get("aggregates")
     silent = ["count"] if calls is None else []
     if calls is None and gives_steps(plan.spec, plan.options):

@@ -62,6 +62,7 @@ class Lane:
     ``rows``: the arrival position of each row that is drawn, by its place among all drawn rows in their total order.
     ``panes``: the panes that are drawn, in the order in which they were emitted.
     ``more_rows``, ``more_panes``: how many the key has that are not drawn.
+    ``right``: the places of ``rows`` that are of the right side of a join; None: there is one side.
     """
 
     label: str
@@ -69,6 +70,7 @@ class Lane:
     panes: tuple[Pane, ...]
     more_rows: int
     more_panes: int
+    right: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

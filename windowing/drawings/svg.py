@@ -210,9 +210,11 @@ class _Sheet:
         for place, arrival in lane.rows.items():
             vertical(self.behind, self.at[place], line, bottom - 8, "wd-guide")
             classes, where = ("wd-row", "") if place in shown else ("wd-row wd-out", ", in no pane that is drawn")
-            point = add(group, "circle", classes, cx=self.at[place], cy=line, r=4)
-            explain(point, f"row {arrival}: {self.picture.axis.name} {self.picture.axis.texts[place]}{where}")
-        return bottom
+            is_right = lane.right is not None and place in lane.right
+            point = add(group, "circle", classes, cx=self.at[place], cy=bottom if is_right else line, r=4)
+            side = "" if lane.right is None else "right " if is_right else "left "
+            explain(point, f"{side}row {arrival}: {self.picture.axis.name} {self.picture.axis.texts[place]}{where}")
+        return bottom if lane.right is None else bottom + 12
 
     def _panes(self, group: Element, lane: Lane, top: float) -> float:
         """Add the bars of a lane on as few tracks as hold them; return where the last one ends."""

@@ -127,8 +127,9 @@ def _axis_label(picture: Picture) -> str:
     return f"{cut(picture.axis.name, _LONGEST_KEY + 6)}: "
 
 
-def _lane_label(lane: Lane) -> str:
-    return f"rows {cut(lane.label, _LONGEST_KEY)}: " if lane.label else "rows: "
+def _lane_label(lane: Lane, side: str = "right") -> str:
+    name = "rows" if lane.right is None else side
+    return f"{name} {cut(lane.label, _LONGEST_KEY)}: " if lane.label else f"{name}: "
 
 
 def _pane_label(pane: Pane) -> str:
@@ -182,7 +183,8 @@ class _Block:
         rows = {place: at[place] for place in lane.rows if place in at}
         if not rows and self.first:
             return
-        yield _lane_label(lane).ljust(self.left) + self._drawn({x: _letter(place) for place, x in rows.items()})
+        right = lane.right or frozenset()
+        yield self._rows(lane, "left", {place: x for place, x in rows.items() if place not in right})
         for pane in lane.panes:
             places = pane.places
             if not places:  # an empty pane stands before the place of its start, or else before the first
@@ -193,6 +195,12 @@ class _Block:
             if any(self.first <= place < max(self.stop, 1) for place in places):
                 line = _pane_label(pane).rjust(self.left) + self._drawn(self._pane(pane, rows))
                 yield line.ljust(self.end) + self.told[id(pane)]
+        if lane.right is not None:
+            yield self._rows(lane, "right", {place: x for place, x in rows.items() if place in right})
+
+    def _rows(self, lane: Lane, side: str, rows: Mapping[int, int]) -> str:
+        cells = {x: _letter(place) for place, x in rows.items()}
+        return _lane_label(lane, side).ljust(self.left) + self._drawn(cells)
 
     def _pane(self, pane: Pane, rows: Mapping[int, int]) -> dict[int, str]:
         seen = [place for place in pane.places if self.first <= place < self.stop]
