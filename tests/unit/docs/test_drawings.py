@@ -83,7 +83,7 @@ def shown_letters(_: Drawing, pane: list[dict[str, Any]]) -> str:
 
 def shown_rows(drawing: Drawing, pane: list[dict[str, Any]]) -> str:
     """The rows of pairs, once each, in the order of the drawing."""
-    shown = {row[name] for row in pane for name in ("letter", "right_letter")}
+    shown = {row.get(name) for row in pane for name in ("letter", "right_letter")}
     return "".join(letter for _, (letter, _) in sorted(drawing.rows.items()) if letter in shown)
 
 
