@@ -158,7 +158,8 @@ class AroundKind(WindowKind):
     after: Fraction
 
     def _grid(self, clock: pa.DataType) -> Grid:
-        window, spans = self.spec.window, (self.before, self.after)
+        window = self.spec.window
+        spans: tuple[Fraction, ...] = (self.before, self.after)
         if isinstance(window, At):
             spans = (*window.offsets, *(offset - (window.within or 0) for offset in window.offsets))
         return make_grid(clock, Fraction(0), Fraction(0), *spans)
@@ -251,8 +252,8 @@ class AroundKind(WindowKind):
         number = np.arange(len(key)) - np.repeat(np.cumsum(counts) - counts, counts)
         start, end, instant = (sides.grid.to_arrow(each) for each in (low, high, at))
         rows = self._membership(sides, key, pairs, context)
-        turn = np.full(len(key), 2, np.int8)  # behind the rows of the instant
-        panes = Panes(key, number, rows, cause, closed_by, start, end, instant, pairs=pairs, turn=turn)
+        behind = np.full(len(key), 2, np.int8)  # the rows of the instant
+        panes = Panes(key, number, rows, cause, closed_by, start, end, instant, pairs=pairs, turn=behind)
         return panes, signals.marks
 
     def _membership(self, sides: _Sides, key: Ints, pairs: Pairs, context: WindowContext) -> Ranges:
