@@ -136,15 +136,14 @@ class At:
 
 CLAUSES: Final = ("on", "by", *HOWS, "strict", "where", "take")
 """The words with which clauses of a request begin."""
-_NO_WORD: Final = rf"(?!(?:{'|'.join(CLAUSES)})\b)"
+_CLAUSE: Final = rf"(?:{'|'.join(CLAUSES)})(?=[\s(]|\Z)"
+"""A word of the clauses, and not the beginning of a path such as ``right.csv``."""
 _HEAD: Final = re.compile(
     rf"""\s*(?P<name>[^\W\d]\w*)(?:\s*=\s*
-    (?P<path>'(?:[^']|'')*'|"(?:[^"]|"")*"|{_NO_WORD}\S.*?)(?=\s+(?:{"|".join(CLAUSES)})\b|\s*\Z))?""",
+    (?P<path>'(?:[^']|'')*'|"(?:[^"]|"")*"|(?!{_CLAUSE})\S.*?)(?=\s+{_CLAUSE}|\s*\Z))?""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-_BARE_PATH: Final = re.compile(
-    rf"(?!['\"]){_NO_WORD}(?!.*\s(?:{'|'.join(CLAUSES)})\b)\S(?:.*\S)?", re.DOTALL | re.IGNORECASE
-)
+_BARE_PATH: Final = re.compile(rf"(?!['\"])(?!{_CLAUSE})(?!.*\s{_CLAUSE})\S(?:.*\S)?", re.DOTALL | re.IGNORECASE)
 
 
 def parse_join(text: str) -> Join:

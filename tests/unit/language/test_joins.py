@@ -44,6 +44,14 @@ def test_canonical_text_reads_back_as_the_same_join(join: Join) -> None:
     assert parse_join(str(join)) == join
 
 
+@pytest.mark.parametrize("path", ["right.csv", "inner/x.parquet", "on-call.csv", "by", "where.csv", "unions/"])
+def test_a_path_may_begin_with_a_word_of_the_clauses(path: str) -> None:
+    text = f"'{path}'" if path == "by" else path
+    join = parse_join(f"q={text} on k left")
+    assert (join.path, join.how) == (path, "left")
+    assert parse_join(str(join)) == join
+
+
 def test_all_parts_are_read_in_any_order_but_take() -> None:
     wanted = Join(
         "q",
