@@ -483,7 +483,7 @@ def one_window(both: Sides, panes: Sequence[Pane]) -> list[Lot]:
     """
     join = both.join
     events = {event.pos: event for event in both.events}
-    ranks = {event.pos: rank for rank, event in enumerate(both.events)}
+    ranks = {event.pos: rank for rank, event in enumerate(sorted([*both.events, *both.of_no_key]))}
     found: list[tuple[Phase, Lot]] = []
     for pane in panes:
         rows = [events[pos] for pos in pane.rows]

@@ -9,11 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hypothesis import given, settings
+from hypothesis import given
 
 from support.in_process import done
 from support.processes import manifest, table
 from support.random_joins import JoinCase, join_cases
+from support.strategies import examples
 
 
 def put(folder: Path, rows: pa.Table) -> None:
@@ -49,8 +50,8 @@ def run(case: JoinCase, folder: Path, at_end: str = "flush") -> tuple[list[Any],
     return found, account
 
 
-@settings(max_examples=60)
 @given(join_cases())
+@examples(300)
 def test_nights_are_one_run(case: JoinCase) -> None:
     with tempfile.TemporaryDirectory() as folder:
         found, account = run(case, Path(folder))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 
 import wincli
 from support.random_joins import JoinCase, join_cases
+from support.strategies import examples
 
 
 def joined(case: JoinCase, **more: Any) -> Any:
@@ -27,14 +28,14 @@ def by_key(case: JoinCase, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]
     return sorted(rows, key=lambda row: (row[0] is None, row[0] or 0, row[1]))
 
 
-@settings(max_examples=300)
 @given(join_cases())
+@examples(3000)
 def test_joins_are_what_the_reference_says(case: JoinCase) -> None:
     found, expected = case.found(joined(case)), case.expected()
     assert by_key(case, found) == by_key(case, expected)
 
 
-@settings(max_examples=100)
 @given(join_cases())
+@examples(1000)
 def test_lots_of_all_keys_come_out_in_one_order(case: JoinCase) -> None:
     assert case.found(joined(case)) == case.expected()
