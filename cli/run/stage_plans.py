@@ -241,6 +241,9 @@ def _plan_stage(job: Job, stage: Stage, stage_input: _Input) -> StagePlan:
     except (ConfigError, SpecError) as error:
         error.do = stage_input.delimit() or error.do
         raise
+    if stage.options.join is not None and sides is not None and stage.order_by is None:
+        why = "--join says so" if stage.options.join.orders else "the only time column of the left"
+        plan = replace(plan, order=replace(plan.order, why=why))
     schema = plan.projection.schema
     for name in plan.columns:
         if (levels := _levels(schema.field(name).type)) > _DEEPEST:
