@@ -27,11 +27,11 @@ LATEST = f"""
 POLARS_PAIRS = """
 import polars as pl, sys
 data, out = sys.argv[1:]
-events = pl.scan_parquet(f"{{data}}/*.parquet")
+events = pl.scan_parquet(f"{{data}}/*.parquet").with_columns(begin=pl.col("ts") - pl.duration(seconds=30))
 quotes = pl.scan_parquet(f"{{data}}/../{quotes}/*.parquet").select(user_q="user", ts_q="ts", amount_q="amount")
 pairs = events.join_where(quotes, pl.col("user") == pl.col("user_q"), pl.col("ts_q") <= pl.col("ts"),
-                          pl.col("ts_q") >= pl.col("ts") - pl.duration(seconds=30))
-pairs.sink_parquet(f"{{out}}/out.parquet")
+                          pl.col("ts_q") >= pl.col("begin"))
+pairs.drop("begin").sink_parquet(f"{{out}}/out.parquet")
 """
 
 

@@ -406,6 +406,11 @@ def _of_key(
     for place, window in enumerate(windows):
         for phase, reason, what in window.moments(ranks):
             moments[phase].append((place, reason, what))
+    # the end brings out a lot that is not full first, so what the clock does then is behind the end
+    ends_lots = any(
+        isinstance(window, BatchedSide) and window.clause.every is not None and window.clause.within is None
+        for window in windows
+    )
     cache: dict[tuple[int, int], bool] = {}
     had: tuple[set[int], set[int]] = set(), set()
 
@@ -448,9 +453,8 @@ def _of_key(
             reasons = {reason for _, reason, _ in moments[phase]}
             reason = "batch" if "batch" in reasons else reasons.pop()
             told = phase[1], TURNS[phase[2]]
-            if phase[0] and not any(
-                isinstance(what, batched.Moment) and what.pos == -1 for _, _, what in moments[phase]
-            ):
+            by_clock = any(isinstance(what, batched.Moment) and what.pos == -1 for _, _, what in moments[phase])
+            if phase[0] and (ends_lots or not by_clock):
                 told = (None, None)  # but rows that grow too old have an instant, though no row has come so late
             yield phase, Lot(key, tuple(pairs), reason, *told, *bounds)
 

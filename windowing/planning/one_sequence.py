@@ -142,6 +142,26 @@ class OneSequence:
 
         return tuple(replace(call, arguments=tuple(map(argument, call.arguments))) for call in calls), early
 
+    def of_window(self, conditions: Mapping[str, Expression]) -> Mapping[str, Expression]:
+        """Return conditions of a window over both sides: right rows have no value in columns of the left.
+
+        With a path they are stored so; in one log a row has the values of its columns on whichever side it is.
+        """
+        if not self.has_pairs or self.join.path is not None:
+            return conditions
+        order = self.order_by or ()
+        of_left = {name for name in self.pairs.left if name not in order}
+        guard = parse_expression(_IS_LEFT[False]).root
+
+        def change(node: Node) -> Node | None:
+            if node.kind != "column" or node.value[0] not in of_left:
+                return None
+            return Node("case", ("", ""), (_placed(guard, ""), node), node.span)
+
+        return {
+            name: Expression(each.text, transform(each.root, change), each.source) for name, each in conditions.items()
+        }
+
     @property
     def _offset(self) -> list[pa.Field]:
         """The column with the offset of each pair, in seconds or units of a number."""

@@ -569,7 +569,8 @@ def _projection(
     named = [*key, *(order_by or ()), *kind_of(spec).needs.attributes, *options.group_by, *options.sort_by]
     named += options.distinct.columns if options.distinct is not None else ()
     named += [options.event_time or "", *(name for call in lowered.calls for name in columns_of(call))]
-    derived = {**lowered.columns, **kind_of(spec).needs.expressions}
+    of_window = kind_of(spec).needs.expressions
+    derived = {**lowered.columns, **(of_window if sides is None else sides.of_window(of_window))}
     expressions = RowExpressions(options.let, options.where) if sides is None else sides.expressions
     return make_projection(schema, expressions, derived, named)
 

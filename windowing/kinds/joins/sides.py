@@ -431,11 +431,9 @@ class SidesKind(WindowKind):
         of_clock = np.where(complete, np.where(phase == TICK, *reasons[1:3]), reasons[3])
         of_rows = np.where(np.isin(moment, np.append(joining.left.full, joining.right.full)), *reasons[1::-1])
         closed_by = np.where(is_event, of_clock, np.where(what == AT_END, reasons[3], of_rows))
-        by_clock = is_event
-        if any(map(enters_in_lots, (self.windows.left, self.windows.right))):
-            by_clock = (
-                is_event & complete
-            )  # the end brings out a lot that is not full first, so what follows is its own
+        # the end brings out a lot that is not full first, so what follows is its own
+        ends_lots = any(map(enters_in_lots, (self.windows.left, self.windows.right)))
+        by_clock = is_event & complete if ends_lots else is_event
         key = np.searchsorted(line.first, moment, side="right") - 1
         number = np.arange(len(key)) - np.searchsorted(key, key)
         at = None
