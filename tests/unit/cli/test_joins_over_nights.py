@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hypothesis import given
+from hypothesis import assume, given
 
 from support.in_process import done
 from support.processes import manifest, table
@@ -53,6 +53,8 @@ def run(case: JoinCase, folder: Path, at_end: str = "flush") -> tuple[list[Any],
 @given(join_cases())
 @examples(300)
 def test_nights_are_one_run(case: JoinCase) -> None:
+    # event time of one log, in order of arrival: `test_random_joins` has it, without nights
+    assume(case.right is not None or not case.window.startswith("timeInterval"))
     with tempfile.TemporaryDirectory() as folder:
         found, account = run(case, Path(folder))
     expected = case.expected(nights=case.nights)
