@@ -13,6 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 import wincli
 from wincli.windowing.errors import ConfigError
 
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+
 ARRIVAL = ("_pos", "_tie", "_tie_2", "_tie_3", "_tie_4")
 """Columns that count arrivals: rows of a DataFrame have none."""
 WINDOWS: dict[str, tuple[str, dict[str, Any], str]] = {
