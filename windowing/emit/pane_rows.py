@@ -1,8 +1,8 @@
 """Rows once for each pane that shows them, with the columns that they have there alone (`Needs.pane_columns`).
 
 So are pairs of rows of a join (`rows.pairs`): each is a row. A row may be in very many panes, or pairs, so such rows
-are made for a bounded number of memberships at a time. Panes over them
-share no row, and aggregates, groups and rows of results take them as those of any window.
+are made for a bounded number of memberships at a time. Panes over them share no row, and aggregates, groups and rows of
+results take them as those of any window.
 """
 
 from __future__ import annotations
@@ -62,8 +62,7 @@ def rows_of_pairs(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tu
         panes = panes.in_turn(np.lexsort([panes.number, panes.key]), panes.membership)
     pairs = panes.pairs
     assert pairs is not None
-    counts = np.maximum(pairs.hi - pairs.lo, 1)
-    ends = np.append(0, np.cumsum(counts))[pairs.bounds]
+    counts, ends = pairs.counts, pairs.ends
     panes = replace(panes, membership=ranges(ends[:-1], ends[1:]))
     for first, stop in [*batches(panes.membership, _PAIRS)] or [(0, 0)]:
         some = panes.part(first, stop)

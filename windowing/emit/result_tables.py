@@ -165,7 +165,7 @@ def check_panes(plan: Plan, panes: Panes) -> None:
     """Raise `DataError` where the rows of panes exceed the limit."""
     if plan.options.max_rows is not None and may_multiply(plan):
         pairs = panes.pairs
-        found = int(sizes(panes.membership).sum() if pairs is None else np.maximum(pairs.hi - pairs.lo, 1).sum())
+        found = int(sizes(panes.membership).sum() if pairs is None else pairs.counts.sum())
         _check(plan, found, f"{found:,} rows and more")
 
 

@@ -56,15 +56,15 @@ class WindowKind(ABC):
         evictions.
         """
 
-    @abstractmethod
     def row_steps(
         self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
     ) -> RowSteps:
-        """Return when rows enter and leave.
+        """Return when rows enter and leave, where a kind takes operators.
 
         ``panes``: those that are emitted, in this run. ``parts``: the lifetimes of keys, where there is partition
         eviction; else None.
         """
+        raise NotImplementedError
 
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
         """Return all partition evictions; ``sequences`` hold all rows of all keys (section 4)."""

@@ -27,7 +27,7 @@ from ..rows.marks import Marks
 from ..rows.membership import Memberships, places_among, united
 from ..rows.panes import Panes, reason
 from ..rows.sequence import Sequences
-from .context import RowSteps, Signals, WindowContext
+from .context import Signals, WindowContext
 from .contract import WindowKind
 from .facts import Fact, KeyPane, amount_text
 from .key_lifetimes import Lifetimes
@@ -157,11 +157,6 @@ class LastingKind(WindowKind):
         cause, closed_by = causes_by_clock(complete, np.int8(reason(self.policy.why)), np.int8(reason("end")))
         start, end = found.grid.bounds(cell), found.grid.bounds(cell + 1)
         return Panes(key, number, rows, cause, closed_by, start, end, at=end), signals.marks
-
-    def row_steps(
-        self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
-    ) -> RowSteps:
-        raise NotImplementedError  # operators are refused
 
     def empty_ticks(self, sequences: Sequences, context: WindowContext) -> pa.Array:
         found = self._cells(sequences, context)

@@ -23,7 +23,7 @@ from ..rows.membership import Memberships, first_above, first_from, places_among
 from ..rows.panes import Panes
 from ..rows.sequence import Sequences
 from ..support.jit import kernel
-from .context import RowSteps, Signals, WindowContext
+from .context import Signals, WindowContext
 from .facts import Fact, KeyPane
 from .key_lifetimes import Lifetimes
 from .lasting import MOST_WINDOWS, PANE_COLUMNS, facts_of, spans, too_many
@@ -181,11 +181,6 @@ class LastingTableKind(TableKind):
         if count:
             _runs(*told, *found)
         return found
-
-    def row_steps(
-        self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
-    ) -> RowSteps:
-        raise NotImplementedError  # operators are refused
 
     def retained_rows(
         self, sequences: Sequences, context: WindowContext, panes: Panes | None, key_lifetimes: Lifetimes | None

@@ -36,7 +36,7 @@ from ..ports import StreamInfo
 from ..rows.pairs import PairColumns, PairCondition
 from ..rows.projection import ComputedColumn, RowExpressions
 from .row_order import OrderBy
-from .sides import SIDES, join_keys, joined
+from .sides import SIDES, join_keys, join_order, joined
 
 Calls = Sequence[AggregateCall | AggregateExpression] | None
 _TRUE, _FALSE = Node("constant", ("true",)), Node("constant", ("false",))
@@ -226,16 +226,13 @@ def one_sequence(
 
 
 def _agreed(join: Join, key: Sequence[str], order_by: OrderBy) -> tuple[tuple[str, ...], OrderBy]:
-    who, keys, said = f"--join {join.name}", join_keys(join, key), tuple(pair.left for pair in join.orders)
+    who, keys = f"--join {join.name}", join_keys(join, key)
     if join.path is None:
         for pair in (*keys, *join.orders):
             if pair.left != pair.right:
                 what = f"{who}: {pair} says two columns, and a row of one log has one place"
                 raise ConfigError(what, f"read the log twice: {join.name}=PATH, with the path of the input")
-    if said and order_by is not None and said != tuple(order_by):
-        text = order_by if isinstance(order_by, str) else ", ".join(order_by)
-        raise ConfigError(f"{who} is by {', '.join(said)}, and --order-by is {text}", "leave one of both out")
-    return tuple(pair.left for pair in keys), said or order_by
+    return tuple(pair.left for pair in keys), join_order(join, order_by)
 
 
 def _columns(join: Join, schema: pa.Schema) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:

@@ -159,20 +159,26 @@ def join_keys(join: Join, key: Sequence[str]) -> tuple[Pair, ...]:
     return tuple(said.get(name, Pair(name, name)) for name in key)
 
 
+def join_order(join: Join, order_by: OrderBy) -> OrderBy:
+    """Return the order of a join, which it says, or the job does. Raises `ConfigError` where they differ."""
+    said = tuple(pair.left for pair in join.orders)
+    if said and order_by is not None and said != tuple(order_by):
+        text = order_by if isinstance(order_by, str) else ", ".join(order_by)
+        what = f"--join {join.name} is by {', '.join(said)}, and --order-by is {text}"
+        raise ConfigError(what, "leave one of both out")
+    return said or order_by
+
+
 def _orders(
     who: str, join: Join, spec: WindowSpec, left: pa.Schema, order_by: OrderBy, times: Sequence[str]
 ) -> tuple[Pair, ...]:
-    said = tuple(pair.left for pair in join.orders)
-    if order_by is None and not said:
+    names = join_order(join, order_by) or ()
+    if order_by is None and not names:
         window = joined(spec, join)
         if kind_of(window).needs.watermark:
-            order_by = (choose_event_time(window, left, None, times),)
+            names = (choose_event_time(window, left, None, times),)
         else:
-            order_by = choose_order(window, left, None, times).columns or (tuple(times) if len(times) == 1 else ())
-    names = said if order_by is None else tuple(order_by)
-    if said and names != said:
-        what = f"{who} is by {', '.join(said)}, and --order-by is {', '.join(names)}"
-        raise ConfigError(what, "leave one of both out")
+            names = choose_order(window, left, None, times).columns or (tuple(times) if len(times) == 1 else ())
     if not names:
         raise ConfigError(f"{who}: two logs have no common order of arrival", f"say by COLUMN in {who}, or --order-by")
     return join.orders or tuple(Pair(name, name) for name in names)

@@ -42,6 +42,16 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.bounds) - 1
 
+    @property
+    def counts(self) -> Ints:
+        """How many rows come out for each span, int64 (S,): a row without a partner is one."""
+        return np.maximum(self.hi - self.lo, 1)
+
+    @property
+    def ends(self) -> Ints:
+        """How many rows come out before each pane, and in all, int64 (P+1,)."""
+        return np.append(0, np.cumsum(self.counts))[self.bounds]
+
     def rows_of(self, at: int) -> Ints:
         """Return the rows that a pane shows, int64, ascending, each once."""
         some = self.chosen(slice(at, at + 1))

@@ -65,11 +65,9 @@ class RowWeights:
 
     def shown(self, panes: Panes) -> int:
         """Return how many rows of the input those rows stand for that at least one pane shows."""
-        membership = panes.membership
-        if panes.pairs is not None:
-            return self.of(rows_shown(panes, self.rows))
+        membership, is_plain = panes.membership, panes.pairs is None and self.each is None
         # else a row may have several entries
-        if isinstance(membership, Ranges) and membership.disjoint and membership.row is None and self.each is None:
+        if is_plain and isinstance(membership, Ranges) and membership.disjoint and membership.row is None:
             has_first = ((membership.lo == 0) & (membership.hi > 0)).any()
             return int((membership.hi - membership.lo).sum()) + (self.first - 1) * bool(has_first)
         return self.of(rows_shown(panes, self.rows))
@@ -210,12 +208,13 @@ def _row_account(
         windowed = weights.shown(came_out) if at_end == "drop" else placed
         return windowed, placed - windowed, weights.total - placed, 0
     before = np.zeros(rows, np.bool_) if restored is None else restored.row_state.shown
-    windowed = weights.of(rows_shown(came_out, rows) & ~before)
+    shown = rows_shown(came_out, rows)
+    windowed = weights.of(shown & ~before)
     held = 0 if state is None else row_weights(plan, state.sequences).of(~state.row_state.shown)
     dropped = 0
     if at_end == "drop":
         placed_now = rows_shown(_some(panes, np.flatnonzero(is_new)), rows)
-        dropped = weights.of(placed_now & ~rows_shown(came_out, rows) & ~before)
+        dropped = weights.of(placed_now & ~shown & ~before)
     return windowed, dropped, weights.total - weights.of(before) - windowed - dropped - held, held
 
 

@@ -25,13 +25,13 @@ from ...columns.arrays import ClockValue, Ints, Mask, Measures, combined, spread
 from ...language.joins import LEFT, RIGHT, SIDE, Around, At
 from ...language.spec import Joined
 from ...rows.marks import Marks
-from ...rows.membership import Ranges, covered, first_above, first_from
+from ...rows.membership import Ranges, covered, first_above, first_from, ranges
 from ...rows.pairs import Pairs
 from ...rows.panes import Panes, reason
 from ...rows.sequence import Sequences
 from ...support.amounts import count_of
 from ...support.jit import kernel
-from ..context import RowSteps, Signals, WindowContext
+from ..context import Signals, WindowContext
 from ..contract import WindowKind
 from ..facts import Fact, KeyPane, KeyPanes, amount_text, exact_text
 from ..key_lifetimes import Lifetimes
@@ -261,8 +261,7 @@ class AroundKind(WindowKind):
         is_range = isinstance(self.spec.window, Around) and context.match is None
         if is_range and self.spec.join.how in {"inner", "left"}:
             return Ranges(pairs.lo, pairs.hi, sides.right.bounds[key], False, pairs.right)
-        ends = np.append(0, np.cumsum(np.maximum(pairs.hi - pairs.lo, 1)))[pairs.bounds]
-        return Ranges(ends[:-1], ends[1:], ends[:-1], True)
+        return ranges(pairs.ends[:-1], pairs.ends[1:])
 
     def _alone(self, sides: _Sides, spans: _Spans, context: WindowContext) -> Ints:
         """Return which of the right rows have no partner and had none, int64."""
@@ -286,11 +285,6 @@ class AroundKind(WindowKind):
         left, lo = _woven(is_span, pairs.left, -1), _woven(is_span, pairs.lo, alone)
         found = Pairs(ends, left, lo, _woven(is_span, pairs.hi, alone + 1), right.row)
         return is_pane, _woven(is_pane, key, own_key), _woven(is_pane, at, own_at), found
-
-    def row_steps(
-        self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
-    ) -> RowSteps:
-        raise NotImplementedError  # operators are refused
 
     # --- from run to run
 

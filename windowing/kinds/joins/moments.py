@@ -242,16 +242,9 @@ def line_up_sides(windows: SideWindows, sequences: Sequences, context: WindowCon
         np.searchsorted(each.of, own.sequences.bounds) + size for (own, each), size in zip(lists, sizes, strict=False)
     ]
     phase = np.array([each.phase for _, each in lists], np.int64)
-    found = line_up(
-        *(
-            sequences.bounds,
-            clock_rows,
-            instants,
-            complete,
-            np.array(starts, np.int64).reshape(len(lists), len(sequences.bounds)),
-        ),
-        *(phase, isinstance(windows.left, Sliding)),
-    )
+    begins = np.array(starts, np.int64).reshape(len(lists), len(sequences.bounds))
+    ends_each = isinstance(windows.left, Sliding)
+    found = line_up(sequences.bounds, clock_rows, instants, complete, begins, phase, ends_each)
     until = found[3].copy()
     if not complete.all():
         key = np.concatenate([own.key[each.of] for own, each in lists])

@@ -21,12 +21,12 @@ from ...columns.arrays import Ints, Mask, combined, take_or_null
 from ...language.joins import LEFT, RIGHT, SIDE
 from ...language.spec import Joined
 from ...rows.marks import Marks
-from ...rows.membership import Ranges, covered, edge_rows, gathered
+from ...rows.membership import covered, edge_rows, gathered, ranges
 from ...rows.pairs import Pairs
 from ...rows.panes import Outputs, Panes, reason
 from ...rows.sequence import Sequences
 from ...state.window_state import RestoredState
-from ..context import RowSteps, Signals, WindowContext
+from ..context import Signals, WindowContext
 from ..contract import WindowKind
 from ..facts import Fact, KeyPane
 from ..key_lifetimes import Lifetimes
@@ -83,7 +83,9 @@ class OneWindowKind(WindowKind):
         pairs = Pairs(np.append(0, np.cumsum(shown[picks])), left[spans], lo[spans], hi[spans], right)
         found = _with_bounds(whole, sequences).take(picks)
         number = _renumbered(found.key, found.number)
-        found = replace(found, number=number, membership=_sizes(pairs), pairs=pairs, whole=whole)
+        found = replace(
+            found, number=number, membership=ranges(pairs.ends[:-1], pairs.ends[1:]), pairs=pairs, whole=whole
+        )
         if not may_meet.all():
             found = self._with_alone(found, sequences, np.flatnonzero(~may_meet), context)
         return found, marks
@@ -127,15 +129,14 @@ class OneWindowKind(WindowKind):
         is_left = (side & LEFT > 0) & (how in {"left", "full", "anti"})
         row = np.flatnonzero(np.isin(key, keys) & (is_left | ((side & RIGHT > 0) & (how in {"right", "full"}))))
         own, is_left, key = np.arange(len(row)), is_left[row], np.append(panes.key, key[row])
-        lo = len(pairs.right) + own
+        lo, turn = len(pairs.right) + own, np.argsort(key, kind="stable")
         every = Pairs(
             np.append(pairs.bounds, len(pairs.left) + 1 + own),
             np.append(pairs.left, np.where(is_left, row, -1)),
             np.append(pairs.lo, lo),
             np.append(pairs.hi, lo + ~is_left),
             np.append(pairs.right, row),
-        ).chosen(np.argsort(key, kind="stable"))
-        turn = np.argsort(key, kind="stable")
+        ).chosen(turn)
 
         def added(old: Any, new: Any) -> Any:
             return np.append(old, np.full(len(row), new, old.dtype) if np.isscalar(new) else new)[turn]
@@ -155,7 +156,7 @@ class OneWindowKind(WindowKind):
             panes,
             key=key[turn],
             number=added(panes.number, own),
-            membership=_sizes(every),
+            membership=ranges(every.ends[:-1], every.ends[1:]),
             cause=added(panes.cause, row),
             closed_by=added(panes.closed_by, reason("trigger")),
             start=start,
@@ -165,11 +166,6 @@ class OneWindowKind(WindowKind):
             pairs=every,
         )
         return replace(found, number=_renumbered(found.key, found.number))
-
-    def row_steps(
-        self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
-    ) -> RowSteps:
-        raise NotImplementedError  # operators are refused
 
     # --- from run to run
 
@@ -200,12 +196,6 @@ def _with_bounds(panes: Panes, sequences: Sequences) -> Panes:
     column = sequences.rows.column(sequences.order[0])
     start, end = (take_or_null(column, edge) for edge in edge_rows(panes.membership))
     return replace(panes, start=start, end=end)
-
-
-def _sizes(pairs: Pairs) -> Ranges:
-    """Return ranges with the number of pairs of each pane."""
-    ends = np.append(0, np.cumsum(np.maximum(pairs.hi - pairs.lo, 1)))[pairs.bounds]
-    return Ranges(ends[:-1], ends[1:], ends[:-1], True)
 
 
 def _renumbered(key: Ints, number: Ints) -> Ints:

@@ -25,12 +25,12 @@ from ...errors import ConfigError, DataError
 from ...language.joins import Join
 from ...language.spec import Batched, Count, Delta, Joined, SideWindows, Sliding
 from ...rows.marks import Marks
-from ...rows.membership import Ranges, covered, spread
+from ...rows.membership import covered, ranges, spread
 from ...rows.pairs import Pairs
 from ...rows.panes import AT_END, BY_TICK, Panes, reason
 from ...rows.sequence import Sequences
 from ...support.jit import kernel
-from ..context import RowSteps, Signals, WindowContext
+from ..context import Signals, WindowContext
 from ..contract import WindowKind
 from ..facts import Fact, KeyPane
 from ..key_lifetimes import Lifetimes
@@ -439,21 +439,12 @@ class SidesKind(WindowKind):
         at = None
         if line.grid is not None:
             at = line.grid.to_arrow(np.append(line.instants, np.zeros(1, line.instants.dtype))[event])
-        sizes = np.append(0, np.cumsum(np.maximum(spans.hi - spans.lo, 1)))[bounds]
         turn = np.where(by_clock, np.where(phase == EXPIRY, 0, 2), 1).astype(np.int8)
         start, end = _edges(sequences, spans, bounds, right)
         pairs = Pairs(bounds, spans.left, spans.lo, spans.hi, right, settled=settled)
-        rows, cause = (
-            Ranges(sizes[:-1], sizes[1:], sizes[:-1], True),
-            np.where(by_clock, BY_TICK, np.maximum(what, AT_END)),
-        )
+        rows, cause = ranges(pairs.ends[:-1], pairs.ends[1:]), np.where(by_clock, BY_TICK, np.maximum(what, AT_END))
         rejects = line.rejects if len(line.rejects) else None
         return Panes(key, number, rows, cause, closed_by, start, end, at, rejects=rejects, pairs=pairs, turn=turn)
-
-    def row_steps(
-        self, sequences: Sequences, signals: Signals, panes: Panes, parts: Lifetimes | None, context: WindowContext
-    ) -> RowSteps:
-        raise NotImplementedError  # operators are refused
 
     # --- from run to run
 
