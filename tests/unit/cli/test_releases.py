@@ -22,7 +22,7 @@ NAMES = sorted(
     key=lambda name: [*map(int, name.split("."))],
 )
 WITH_STATE = [name for name in NAMES if name != "0.2.0"]
-WITH_TABLES = [name for name in WITH_STATE if int(name.split(".")[1]) >= 19]
+SINCE = {release: [name for name in WITH_STATE if int(name.split(".")[1]) >= release] for release in (19, 20, 21)}
 LOG = {
     1: "08:00:00,ann,1,0.5,a 08:10:00,ann,2,0.25,b 09:00:00,bob,3,1.5,c 23:50:00,ann,4,2.5,d 23:55:00,,5,2.5,e",
     2: "00:05:00,ann,6,0.125,f 00:10:00,bob,7,,g 23:45:00,bob,8,4.5, 23:58:00,ann,9,0.75,h",
@@ -33,6 +33,10 @@ GAPS = ("-w", "gap(ts, 30m)", *CALLS, "log", "gaps", "--state", "st")
 TABLE = "shifts=shifts.csv on user=who from start to end take name"
 OVER_TIME = ("-k", "user", "-a", "count()", "-a", "s=integral(x)", "-a", "f=locf(last(word))")
 SHIFTS = ("-w", "table(shifts)", "--windows", TABLE, *OVER_TIME, "log", "shifts", "--state", "st3")
+MATCHES = ("-w", "match(lo -> hi, lo = n = 4, hi = n > 10) within 3d", "-k", "user", "-a", "count()", "-a", "s=sum(n)")
+MATCHES = (*MATCHES, "-a", "l=last(word)", "--order-by", "ts", "log", "matches", "--state", "st4")
+PAIRS = ("-w", "around(1h, 2h)", "--join", "q=log/dt={date}/a.csv on user left", "-a", "count()", "-a", "s=sum(q_n)")
+PAIRS = (*PAIRS, "-a", "l=last(q_word)", "--order-by", "ts", "log/dt={date}/a.csv", "pairs", "--state", "st5")
 SLIDES = ("-w", "sliding, count(3), count(1)", *CALLS, "--order-by", "ts", "log", "slides", "--state", "st2")
 
 
@@ -59,7 +63,7 @@ def anew(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_there_is_an_archive_of_each_release() -> None:
-    assert [*map(str, NAMES)] == [f"0.{n}.0" for n in range(2, 14)] + ["0.14.1", *(f"0.{n}.0" for n in range(15, 20))]
+    assert [*map(str, NAMES)] == [f"0.{n}.0" for n in range(2, 14)] + ["0.14.1", *(f"0.{n}.0" for n in range(15, 22))]
 
 
 @pytest.mark.parametrize("name", WITH_STATE)
@@ -78,16 +82,19 @@ def test_a_run_goes_on_from_the_state_of_a_release(name: str, anew: Path, tmp_pa
         assert all(line.endswith(" is gone") for line in damaged)  # records name the folder of the machine they are of
 
 
-@pytest.mark.parametrize("name", WITH_TABLES)
-def test_windows_of_a_table_go_on_from_the_state_of_a_release(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "job"),
+    [(name, job) for since, job in ((19, SHIFTS), (20, MATCHES), (21, PAIRS)) for name in SINCE[since]],
+)
+def test_newer_kinds_go_on_from_the_state_of_a_release(name: str, job: tuple[str, ...], tmp_path: Path) -> None:
     folder = unpacked(name, tmp_path / name)
-    log_of(folder, 3)
-    done(folder, "run", *SHIFTS, *span(3, 3))
+    log_of(folder, *((1, 2, 3) if job is PAIRS else (3,)))
+    done(folder, "run", *job, *span(3, 3))
     again = tmp_path / "anew"
     log_of(again, 1, 2, 3)
     (again / "shifts.csv").write_text((folder / "shifts.csv").read_text())
-    done(again, "run", *SHIFTS, *span(1, 3))
-    last = f"shifts/dt={day(3)}"
+    done(again, "run", *job, *span(1, 3))
+    last = f"{job[job.index('--state') - 1]}/dt={day(3)}"
     assert table(folder / last).num_rows > 0
     assert table(folder / last).equals(table(again / last))
 
