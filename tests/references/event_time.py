@@ -88,10 +88,10 @@ class Intervals(Windows):
 
     def on_row(self, pos: int) -> None:
         key, now = self.key_of(pos), self.event(pos)
-        if None in key:
-            return
         if self.watermark is not None and now < nearest(self.watermark - self.age, self.grid.kind):
             self.late.append(pos)
+            return
+        if None in key:
             return
         found = self.grid.panes_of(now)
         for k in found:
@@ -168,7 +168,8 @@ def intervals(
 ) -> tuple[list[Pane], list[int], list[int]]:
     """Return the panes of ``rows`` in the order in which they come out, then the late and the filtered rows.
 
-    ``rows`` by arrival position: those that hold an event time; one whose key holds null only raises the watermark.
+    ``rows`` by arrival position: those that hold an event time; one whose key holds null only raises the
+    watermark, but may be late.
     ``kind``: the type of the event time. ``watermarks``: instead of those that the rows raise, a watermark
     (p, seconds) stands behind the row before row p. ``window``: the others of `Intervals`; ``order``: none for
     arrival, or the event time.

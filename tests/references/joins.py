@@ -186,16 +186,14 @@ def sides(nights: Sequence[Night], join: Join, late: Literal["reject", "redo"] =
                 filtered.append(pos)
             elif isinstance(event, str):
                 rejected[pos] = event
-            elif limit is not None and event.at < limit and late == "reject":
-                rejected[pos] = "late"
+            elif event.meets_nobody and not ((join.shows_left and here) or (join.shows_right and there)):
+                of_no_key.append(event)
+                rejected[pos] = "null_key"  # a row that is rejected does not move the clock
+            elif limit is not None and event.at < limit and late == "reject" and not join.by_arrival:
+                rejected[pos] = "late"  # whatever its key
             else:
-                shown = (join.shows_left and here) or (join.shows_right and there)
-                if event.meets_nobody and not shown:
-                    of_no_key.append(event)
-                    rejected[pos] = "null_key"  # a row that is rejected does not move the clock
-                else:
-                    events.append(event)
-                    stands = event.at if stands is None else max(stands, event.at)
+                events.append(event)
+                stands = event.at if stands is None else max(stands, event.at)
             pos += 1
     return Sides(join, sorted(events), stands or Fraction(0), rejected, filtered, of_no_key)
 
@@ -208,11 +206,19 @@ def _event(pos: int, left: Row | None, right: Row | None, join: Join) -> Event |
     row = left if left is not None else right
     assert row is not None
     order = tuple(row[names[here]] for names in join.orders)
-    if any(value is None or is_nan(value) for value in order):
-        return "null_order"
+    if any(value is None for value in order):
+        return "null_attribute" if join.by_arrival else "null_order"
+    if any(is_nan(value) for value in order):
+        return "nan_attribute" if join.by_arrival else "null_order"
     key = tuple(row[names[here]] for names in join.keys)
     clock = Fraction(order[0]) * seconds_per_unit(join.kind)
     return Event(pos, key, () if join.by_arrival else order, clock, left, right)
+
+
+def without_late(both: Sides, late: Iterable[int]) -> Sides:
+    """Both sides without rows that come too late by the watermark, whatever their key."""
+    gone = dict.fromkeys(late, "late")
+    return replace(both, events=[e for e in both.events if e.pos not in gone], rejected={**gone, **both.rejected})
 
 
 # --- around and at ------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,11 @@ ONE_WINDOW = [
     "punct(x = 1)",
     "gap(t, 1) or count(3)",
 ]
-INTERVALS = ["timeInterval, intervalDuration(3)", "timeInterval, intervalDuration(4), creationPeriod(2)"]
+INTERVALS = [
+    "timeInterval, intervalDuration(3)",
+    "timeInterval, intervalDuration(4), creationPeriod(2)",
+    "timeInterval, intervalDuration(3), discardAge(2)",
+]
 CALLS = [
     "n=count()",
     "c=count(r_id)",
@@ -51,6 +55,7 @@ class JoinCase:
     """A join. ``right``: None: the left log is both sides. ``where``: of the left, ``right_where``: of the right.
 
     ``emit``: None: what is without the option. ``calls``: aggregates, as texts. ``kind``: the type of the clock.
+    ``in_order``: whether the rows of one log are ordered where event time would take them as they arrive.
     ``cuts``: clock values before which new nights begin, ascending.
     """
 
@@ -66,6 +71,7 @@ class JoinCase:
     right_where: str | None = None
     emit: str | None = None
     calls: tuple[str, ...] = ()
+    in_order: bool = False
     cuts: tuple[Any, ...] = ()
 
     @property
@@ -79,18 +85,11 @@ class JoinCase:
     @property
     def by_arrival(self) -> bool:
         """Whether rows stand as they arrive: those of event time in one log."""
-        return self.right is None and self.window.startswith("timeInterval")
+        return self.right is None and self.window.startswith("timeInterval") and not self.in_order
 
-    @property
-    def nights(self) -> list[tuple[pa.Table, pa.Table | None]]:
-        """The rows of both inputs of each night."""
-        found = []
-        for low, high in itertools.pairwise([None, *self.cuts, None]):
-            right = None if self.right is None else _between(self.right, "tt", low, high)
-            found.append((_between(self.left, "t", low, high), right))
-        return found
-
-    def lots(self, at_end: str = "flush", nights: Any = None) -> tuple[joins.Join, list[joins.Lot]]:
+    def lots(
+        self, at_end: str = "flush", nights: Any = None, late: Any = "reject"
+    ) -> tuple[joins.Sides, list[joins.Lot]]:
         """What the reference says, of some nights, or of all as one."""
         one_log = self.right is None
         columns = self.left.column_names if self.right is None else self.right.column_names
@@ -103,15 +102,20 @@ class JoinCase:
         )  # fmt: skip
         tables = [(self.left, self.right)] if nights is None else nights
         rows = [(list(read(a).values()), None if b is None else list(read(b).values())) for a, b in tables]
-        both = joins.sides(rows, join)
+        both = joins.sides(rows, join, late)
         emit = self.emit or ("aggregates" if self.calls else "entered")
         if " join " not in self.window and self.window.partition("(")[0] not in ("around", "at"):
-            return join, joins.one_window(both, _panes(both, self.window, at_end))
-        return join, lots_of(both, self.window, emit)
+            both, panes = _panes(both, self.window, at_end)
+            return both, joins.one_window(both, panes)
+        return both, lots_of(both, self.window, emit)
 
-    def expected(self, at_end: str = "flush", nights: Any = None) -> list[tuple[Any, ...]]:
+    def expected(self, at_end: str = "flush", nights: Any = None, late: Any = "reject") -> list[tuple[Any, ...]]:
         """The rows of the result in the order in which they come out, each as `found` has it."""
-        join, lots = self.lots(at_end, nights)
+        both, lots = self.lots(at_end, nights, late)
+        return self.told(both.join, lots)
+
+    def told(self, join: joins.Join, lots: Sequence[joins.Lot]) -> list[tuple[Any, ...]]:
+        """The rows of the result that come out as these lots."""
         rows: list[tuple[Any, ...]] = []
         for lot in lots:
             told = (*lot.key, lot.number, lot.closed_by, lot.at, lot.start, lot.end)
@@ -158,23 +162,21 @@ def _plain(result: pa.Table) -> pa.Table:
     return result.cast(pa.schema(fields))
 
 
-def _between(table: pa.Table, name: str, low: Any, high: Any) -> pa.Table:
-    """The rows whose clock, as an integer or float, is in ``[low, high)``; null is in the first night."""
-    clock = _plain(table)[name].to_pylist()
-    keep = [low is None if at is None else (low is None or at >= low) and (high is None or at < high) for at in clock]
-    return table.filter(pa.array(keep, pa.bool_()))
+def _panes(both: joins.Sides, window: str, at_end: str) -> tuple[joins.Sides, list[Pane]]:
+    """The panes of a window of one input over both sides, by its own reference; bounds are exact seconds.
 
-
-def _panes(both: joins.Sides, window: str, at_end: str) -> Any:
-    """The panes of a window of one input over both sides, by its own reference; bounds are exact seconds."""
+    Both sides come back without the rows that come too late by the watermark.
+    """
     join, rows, kind = both.join, joins.merged_rows(both, window.startswith("timeInterval")), both.join.kind
     key, order = [name for name, _ in join.keys], [name for name, _ in join.orders]
-    amounts = [Fraction(text) for text in re.findall(r"(\d+)\)", window)]
+    amounts = [Fraction(text) for text in re.findall(r"(\d+)\)", window.partition(", discardAge")[0])]
     end: Any = "flush" if at_end == "flush" else "drop"
     if window.startswith("timeInterval"):
         duration, period = amounts[0], amounts[-1]
+        age = Fraction(2 if "discardAge" in window else 0)
         given = {"key": key, "order": () if join.by_arrival else order, "event_time": "t", "kind": kind, "at_end": end}
-        return [_in_seconds(p, kind) for p in intervals(rows, duration, period, Fraction(0), Fraction(0), **given)[0]]
+        panes, late, _ = intervals(rows, duration, period, age, Fraction(0), **given)
+        return joins.without_late(both, late), [_in_seconds(pane, kind) for pane in panes]
     policies = {
         "time": lambda n: Time(n, kind), "count": lambda n: Count(int(n)), "gap": lambda n: Gap("t", n, kind),
         "delta": lambda n: Delta("t", n, kind),
@@ -185,7 +187,7 @@ def _panes(both: joins.Sides, window: str, at_end: str) -> Any:
         made = [policies[text.partition("(")[0]](amounts[at]) for at, text in enumerate(window.split(" or "))]
     clock = both.stands / seconds_per_unit(kind) if rows else None
     own = tumbling(rows, *made, key=key, order=order, at_end=end, clock=clock)
-    return [_in_seconds(pane, kind) for pane in own.panes]
+    return both, [_in_seconds(pane, kind) for pane in own.panes]
 
 
 def _in_seconds(pane: Pane, kind: pa.DataType) -> Pane:
@@ -203,16 +205,16 @@ def logs(draw: st.DrawFn, kind: pa.DataType, names: Sequence[str], keys: Sequenc
     size = draw(st.integers(0, most))
     units = 1000 if kind == pa.timestamp("ms") else 1
     steps = (
-        [-2, 0, 1, 1.25, 2, 2.5, 3, 4, 5, 5.5, 7, 9]
+        [-2, 0, 1, 1.25, 2, 2.5, 3, 4, 5, 5.5, 7, 9, None, math.nan]
         if pa.types.is_floating(kind)
-        else [-2, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+        else [-2, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, None]
     )
 
     def column(values: Sequence[Any]) -> list[Any]:
         return draw(st.lists(st.sampled_from(values), min_size=size, max_size=size))
 
-    clock = [value * units for value in column(steps)]
-    clock = draw(st.sampled_from([clock, sorted(clock)]))
+    clock = [value and value * units for value in column(steps)]
+    clock = draw(st.sampled_from([clock, sorted(clock, key=lambda value: (value is None, value))]))
     columns = {
         names[0]: pa.array(column(keys), pa.int64()),
         names[1]: pa.array(clock, pa.float64() if pa.types.is_floating(kind) else pa.int64()),
@@ -282,5 +284,6 @@ def join_cases(draw: st.DrawFn, one_log: bool | None = None, most: int = 12) -> 
         right_where=draw(st.sampled_from([None, None, None, f"{value} > 0"])),
         emit=emit if " join " in window and not calls else None,
         calls=calls,
+        in_order=alone and draw(st.booleans()),
         cuts=tuple(sorted(draw(st.sets(st.sampled_from([1, 3, 5, 8]), max_size=2)))),
     )  # fmt: skip

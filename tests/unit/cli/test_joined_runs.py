@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.in_process import done
-from support.processes import table
+from support.processes import manifest, table
 
 DAYS = 3
 RANGE = ("--start", "2026-01-01", "--end", "2026-01-04", "--state", "state")
@@ -184,3 +184,27 @@ def test_cases_have_rows_of_both_sides(tmp_path: Path) -> None:
     done(tmp_path, "test", "job.yaml")
     (tmp_path / "job.test.yaml").write_text((tmp_path / "job.test.yaml").read_text().replace("4,a,50", "4,a,51"))
     done(tmp_path, "test", "job.yaml", code=1)
+
+
+def run_nights(folder: Path, join: str, *nights: tuple[pa.Table, pa.Table | None], more: Sequence[str]) -> list[Any]:
+    """Run nights by ``t`` on a state, the last to the end; return the rows of all, and how many each has held."""
+    rows = list[Any]()
+    for night, (left, right) in enumerate(nights):
+        names = {"l": left} if right is None else {"l": left, "r": right}
+        for name, log in names.items():
+            pq.write_table(log, folder / f"{name}{night}.parquet")
+        path = "r" if right is None else f"r=r{night}.parquet"
+        args = ("--join", f"{path} {join}", *more, "--state", "state", f"l{night}.parquet", f"out{night}")
+        done(folder, "run", "--at-end", "flush" if night + 1 == len(nights) else "hold", *args)
+        rows += table(folder / f"out{night}").to_pylist()
+    return rows
+
+
+@pytest.mark.parametrize("window", ["count(3)", "time(10)", "gap(t, 5)", "timeInterval, intervalDuration(10)"])
+def test_rows_of_one_side_wait_in_the_open_window_for_those_of_the_other(tmp_path: Path, window: str) -> None:
+    """A night that shows no pair has no pane of the join, and one of the window."""
+    log = lambda *times: pa.table({"t": pa.array(times, pa.int64())})  # noqa: E731
+    nights = ((log(), log(1)), (log(2), log()))
+    found = run_nights(tmp_path, "by t", *nights, more=("--window", window))
+    assert [(row["t"], row["r_t"]) for row in found if row["_mark"] != "only"] == [(2, 1)]
+    assert [manifest(tmp_path / f"out{night}")["counts"]["held"] for night in (0, 1)] == [1, 0]

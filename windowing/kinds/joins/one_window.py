@@ -173,11 +173,12 @@ class OneWindowKind(WindowKind):
         self, sequences: Sequences, context: WindowContext, panes: Panes | None, key_lifetimes: Lifetimes | None
     ) -> Mask:
         """Return the rows that the window holds open."""
-        retained = self.inner.retained_rows(sequences, context, panes and panes.whole, key_lifetimes)
+        whole = None if panes is None else panes.whole  # which may have panes where ``panes`` has none
+        retained = self.inner.retained_rows(sequences, context, whole, key_lifetimes)
         return retained & np.repeat(meets(sequences), np.diff(sequences.bounds))
 
     def settled_rows(self, sequences: Sequences, panes: Panes | None, retained: Mask) -> Mask:
-        return self.inner.settled_rows(sequences, panes and panes.whole, retained)
+        return self.inner.settled_rows(sequences, None if panes is None else panes.whole, retained)
 
     def full_and_baseline(self, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:
         return self.inner.full_and_baseline(sequences, restored)
