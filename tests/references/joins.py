@@ -354,6 +354,7 @@ class BatchedSide:
         told = clause.within, clause.every, clause.retain, clause.unique, clause.partition_by
         ranks = {x.pos: rank for rank, x in enumerate(rows)}
         flush = both.join.at_end == "flush"
+        self.at_end = both.join.at_end
         self.window = batched.Window(columns, ranks, [name], ticks, both.stands, *told, flush)  # type: ignore[arg-type]
         self.entered: list[int] = []
         self.hidden: set[int] = set()
@@ -361,10 +362,11 @@ class BatchedSide:
 
     def moments(self, ranks: Mapping[int, int]) -> Iterator[tuple[Phase, str, Any]]:
         """Ticks come behind the rows of their instant: with ``hold`` one where the clock stands has not come yet."""
+        holds = self.at_end == "hold"
         for moment in self.window.moments(list(self.rows)):
             reason = moment.reason
             stands = self.window.instant(moment.now) == self.window.stands
-            if reason == "batch" and moment.pos == -1 and stands and not self.window.flush:
+            if reason == "batch" and moment.pos == -1 and stands and holds:
                 return
             rank = ranks[moment.pos] if moment.pos is not None and moment.pos >= 0 else -1
             at = self.rows[moment.pos].at if rank >= 0 and moment.pos is not None else self.window.instant(moment.now)

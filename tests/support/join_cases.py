@@ -99,7 +99,7 @@ def by_reference(case: Case) -> list[list[Any]]:
         left_columns=tables[0][0].column_names,
         right_columns=tables[0][1].column_names,
         kind=pa.float64() if pa.float64() in clocks else pa.int64(),
-        at_end="flush" if case.get("at_end", "flush") == "flush" else "drop",
+        at_end=case.get("at_end", "flush"),
     )  # fmt: skip
     nights = [(list(read(left).values()), list(read(right).values())) for left, right in tables]
     both = joins.sides(nights, join, late="redo" if "units" in case else "reject")

@@ -114,6 +114,10 @@ class WindowKind(ABC):
         """
         return np.zeros(len(sequences), np.bool_)
 
+    def kept(self, rows: pa.RecordBatch, panes: Panes | None) -> pa.RecordBatch:
+        """Return rows as the next run shall find those of them that are retained. ``panes``: as of `retained_rows`."""
+        return rows
+
     def full_and_baseline(self, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:
         """Return `KeyState.full` and `KeyState.baseline` of each sequence at the end of the run."""
         return restored.key_state.full, restored.key_state.baseline

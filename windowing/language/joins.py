@@ -25,6 +25,9 @@ SIDE: Final = "_side"
 """The column that says of which side a row of the one sequence is; of the result only under ``union``."""
 LEFT, RIGHT, BOTH = 1, 2, 3
 """Its values within the program, int8; ``union`` writes ``left`` and ``right``."""
+MET, TOLD = 4, 16
+"""In a state of one log: `MET` times a side, the row had a partner on it; `TOLD`, that is said, and `LEFT` and `RIGHT`
+are the sides on which the row is still there. Without it what shows the row is a partner, on each of its sides."""
 
 
 @dataclass(frozen=True, slots=True)

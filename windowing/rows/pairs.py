@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,7 +29,8 @@ class Pairs:
         that comes out without its partner is in a pane; panes without any output are not there.
     ``right``: int64 (R,), rows of the right side in their order.
     ``tag``: int64 (S,), the number of the offset of each span (`At`); None: there are none.
-    ``settled``: bool (n,), rows that will not come out, but for which others are counted; None: there are none.
+    ``kept``: int8 (n,), the sides on which each of all rows is still there at the end, and `MET` times each side on
+        which it had a partner (`language.joins`); None: the data ends, or the window says it otherwise.
     """
 
     bounds: Ints
@@ -37,7 +39,7 @@ class Pairs:
     hi: Ints
     right: Ints
     tag: Ints | None = None
-    settled: Mask | None = None
+    kept: npt.NDArray[np.int8] | None = None
 
     def __len__(self) -> int:
         return len(self.bounds) - 1
@@ -63,7 +65,7 @@ class Pairs:
         spans = spread(first, counts)
         tag = None if self.tag is None else self.tag[spans]
         ranges = (self.left[spans], self.lo[spans], self.hi[spans])
-        return Pairs(np.append(0, np.cumsum(counts)), *ranges, self.right, tag, self.settled)
+        return Pairs(np.append(0, np.cumsum(counts)), *ranges, self.right, tag, self.kept)
 
 
 @dataclass(frozen=True, slots=True)

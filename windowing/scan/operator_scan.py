@@ -250,7 +250,8 @@ def snapshot(
     key_state = replace(key_state, windows=restored.key_state.windows + emission.windows, operator=emission.operator)
     row_state = RowState(restored.row_state.shown | emission.shown | settled, emission.last)
     picks = np.flatnonzero(is_retained)
-    state = WindowState(only_rows(sequences, picks), key_state, row_state.take(picks))
+    kept = only_rows(replace(sequences, rows=kind.kept(sequences.rows, panes)), picks)
+    state = WindowState(kept, key_state, row_state.take(picks))
     # A tumbling window never looks back beyond its first row: equal windows give equal states, whatever came before. No
     # window counts rows that are in panes as rows of their own.
     return state if has_ranks or kind.needs.shares_rows else with_row_counts(state)

@@ -208,3 +208,22 @@ def test_rows_of_one_side_wait_in_the_open_window_for_those_of_the_other(tmp_pat
     found = run_nights(tmp_path, "by t", *nights, more=("--window", window))
     assert [(row["t"], row["r_t"]) for row in found if row["_mark"] != "only"] == [(2, 1)]
     assert [manifest(tmp_path / f"out{night}")["counts"]["held"] for night in (0, 1)] == [1, 0]
+
+
+def test_batches_of_one_log_go_on_where_they_stopped_though_the_other_side_holds_older_rows(tmp_path: Path) -> None:
+    """The left has rows 2 to 4; the right has had batches of 1 2 and 3 4, so 5 waits for 6."""
+    log = lambda *times: pa.table({"t": pa.array(times, pa.int64())})  # noqa: E731
+    more = ("--window", "retain 3 join retain 2 every 2", "--match", "t > r_t")
+    found = run_nights(tmp_path, "by t", (log(1, 2, 3, 4), None), (log(5), None), (log(6), None), more=more)
+    told = [(row["_at"], row["t"], row["r_t"]) for row in found if row["_mark"] != "only"]
+    assert told == [(2, 2, 1), (3, 3, 1), (3, 3, 2), (4, 4, 3), (5, 5, 3), (5, 5, 4), (6, 6, 5)]
+
+
+@pytest.mark.parametrize("nights", [((1, 2, 3, 4),), ((1, 2), (3, 4)), ((1,), (2,), (3,), (4,))])
+def test_a_row_of_one_log_has_a_partner_on_each_of_its_sides_or_not(tmp_path: Path, nights: Any) -> None:
+    """1 meets a newer row as a left row, and none as a right row; 4 the other way round."""
+    logs = [(pa.table({"t": pa.array(times, pa.int64())}), None) for times in nights]
+    more = ("--window", "sliding, count(2) join count(2)", "--match", "t = r_t - 1")
+    found = run_nights(tmp_path, "by t full", *logs, more=more)
+    told = [(row["_at"], row["t"], row["r_t"]) for row in found if row["_mark"] != "only"]
+    assert told == [(2, 1, 2), (3, 2, 3), (3, None, 1), (4, 3, 4), (None, 4, None)]

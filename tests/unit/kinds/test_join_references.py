@@ -99,6 +99,13 @@ def test_both_sides_change_at_once_at_a_tick() -> None:
     assert left == [(20, (1, "a"), (1, "b"), (1, "c"), (2, "a"), (2, "b"), (2, "c"), (3, "a"))]
 
 
+@pytest.mark.parametrize(("at_end", "ticks"), [("hold", [2]), ("drop", [2, 4])])
+def test_a_tick_where_the_clock_stands_has_come_unless_more_rows_may(at_end: str, ticks: list[int]) -> None:
+    log = rows(1, 3, 4), rows(1, 3)
+    found = lots_of(both(log, at_end=at_end), "within 9 every 2 join within 9 every 2", "entered")
+    assert [lot.at for lot in found] == ticks
+
+
 def test_one_log_on_both_sides_is_one_activation() -> None:
     log = rows(1, 2, 3)
     assert named(lots_of(both((log, None)), "retain 1 join retain 1", "entered")) == [

@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 
 from ...clock.interval_grid import now_as_measure
-from ...columns.arrays import Ints, Mask, take_or_null
+from ...columns.arrays import Ints, Mask, combined, take_or_null
 from ...columns.arrays import spread as runs_of
 from ...columns.sort_keys import is_sortable
 from ...errors import ConfigError, DataError
-from ...language.joins import Join
+from ...language.joins import BOTH, LEFT, MET, RIGHT, SIDE, TOLD, Join
 from ...language.spec import Batched, Count, Delta, Joined, SideWindows, Sliding
 from ...rows.marks import Marks
 from ...rows.membership import covered, ranges, spread
@@ -296,15 +296,16 @@ class SidesKind(WindowKind):
         more pairs than may be written.
         """
         joining = self._joining(sequences, context)
-        settled = None
+        met = None
         if context.emit in {"entered", "left"}:
             spans = self._spans(COMES if context.emit == "entered" else GOES, joining, sequences, context)
             if context.emit == "entered" and self.spec.join.how != "inner":
-                spans, settled = self._by_how(spans, joining, sequences, context)
+                spans, met = self._by_how(spans, joining, sequences, context)
             moment = spans.moment[np.append(True, spans.moment[1:] != spans.moment[:-1])[: len(spans.moment)]]
         else:
             moment, spans = self._product(joining, sequences, context)
-        return self._panes_of(joining, sequences, moment, spans, settled), signals.marks
+        kept = _kept(joining, len(sequences), met) if context.hold else None
+        return self._panes_of(joining, sequences, moment, spans, kept), signals.marks
 
     def _joining(self, sequences: Sequences, context: WindowContext) -> _Joining:
         line, left, right = line_up_sides(self.windows, sequences, context)
@@ -388,39 +389,39 @@ class SidesKind(WindowKind):
 
     def _by_how(
         self, spans: _Spans, joining: _Joining, sequences: Sequences, context: WindowContext
-    ) -> tuple[_Spans, Mask | None]:
-        """Return what comes out of pairs and of rows without a partner, and the rows of `Pairs.settled`."""
+    ) -> tuple[_Spans, tuple[Mask, Mask]]:
+        """Return what comes out of pairs and of rows without a partner, and which rows had one on the left, the right.
+
+        A row of one log may be on both sides: what came out of it before may have been without a partner on one, or
+        with one on the other, so the state says of each side whether it had one there.
+        """
         how, left, right = self.spec.join.how, joining.left, joining.right
-        before = np.zeros(len(sequences), np.bool_)
-        if context.restored is not None:
-            before = context.restored.row_state.shown
-        met = before.copy()
-        met[spans.left] = True
+        shown = np.zeros(len(sequences), np.bool_) if context.restored is None else context.restored.row_state.shown
+        side = combined(sequences.rows.column(SIDE)).to_numpy()
+        before, met_right = (np.where(side & TOLD, side & (MET * each) > 0, shown) for each in (LEFT, RIGHT))
+        met_left = before.copy()
+        met_left[spans.left] = True
+        met_right[right.row[covered(spans.lo, spans.hi, len(right.row))]] = True
+        met = (met_left, met_right)
         if how == "semi":
             spans = spans.take(np.sort(np.unique(spans.left, return_index=True)[1]))
             spans = spans.take(np.flatnonzero(~before[spans.left]))
-            return replace(spans, hi=spans.lo), None
+            return replace(spans, hi=spans.lo), met
         parts = [_Spans(*(np.empty(0, np.int64),) * 4)]
         if how in {"left", "full", "anti"}:
-            row = np.flatnonzero(~met[left.row] & ~joining.silent[left.leave])
+            row = np.flatnonzero(~met_left[left.row] & ~joining.silent[left.leave])
             nothing = np.zeros(len(row), np.int64)
             parts.append(_Spans(left.leave[row], left.row[row], nothing, nothing))
         if how in {"right", "full"}:
-            alone = ~covered(spans.lo, spans.hi, len(right.row)) & ~before[right.row] & ~joining.silent[right.leave]
+            alone = ~met_right[right.row] & ~joining.silent[right.leave]
             if how == "full":  # a row that equals nothing comes out once, also where it is on both sides
                 alone &= right.meets | ~np.isin(right.row, left.row)
             row = np.flatnonzero(alone)
             parts.append(_Spans(right.leave[row], np.full(len(row), -1), row, row + 1))
         every = _concatenated([*parts] if how == "anti" else [spans, *parts])
-        settled = None
-        if how == "anti":
-            settled = np.zeros(len(met), np.bool_)
-            settled[left.row] = met[left.row]
-        return every.take(np.argsort(every.moment, kind="stable")), settled
+        return every.take(np.argsort(every.moment, kind="stable")), met
 
-    def _panes_of(
-        self, joining: _Joining, sequences: Sequences, moment: Ints, spans: _Spans, settled: Mask | None
-    ) -> Panes:
+    def _panes_of(self, joining: _Joining, sequences: Sequences, moment: Ints, spans: _Spans, kept: Any) -> Panes:
         line, right = joining.line, joining.right.row
         bounds = np.append(np.searchsorted(spans.moment, moment), len(spans.moment))
         what, event = line.what[moment], line.event[moment]
@@ -441,7 +442,7 @@ class SidesKind(WindowKind):
             at = line.grid.to_arrow(np.append(line.instants, np.zeros(1, line.instants.dtype))[event])
         turn = np.where(by_clock, np.where(phase == EXPIRY, 0, 2), 1).astype(np.int8)
         start, end = _edges(sequences, spans, bounds, right)
-        pairs = Pairs(bounds, spans.left, spans.lo, spans.hi, right, settled=settled)
+        pairs = Pairs(bounds, spans.left, spans.lo, spans.hi, right, kept=kept)
         rows, cause = ranges(pairs.ends[:-1], pairs.ends[1:]), np.where(by_clock, BY_TICK, np.maximum(what, AT_END))
         rejects = line.rejects if len(line.rejects) else None
         return Panes(key, number, rows, cause, closed_by, start, end, at, rejects=rejects, pairs=pairs, turn=turn)
@@ -452,19 +453,38 @@ class SidesKind(WindowKind):
         self, sequences: Sequences, context: WindowContext, panes: Panes | None, key_lifetimes: Lifetimes | None
     ) -> Mask:
         """Return the rows that windows hold or store."""
-        out = np.zeros(len(sequences), np.bool_)
-        for side in line_up_sides(self.windows, sequences, context)[1:]:
-            out[side.row[side.holds]] = True
-        return out
+        assert panes is not None
+        assert panes.pairs is not None
+        assert panes.pairs.kept is not None
+        return panes.pairs.kept & BOTH > 0
 
     def settled_rows(self, sequences: Sequences, panes: Panes | None, retained: Mask) -> Mask:
         """Return the rows with a partner where only those without come out: they stay for their places."""
-        if panes is None or panes.pairs is None or panes.pairs.settled is None:
+        kept = None if panes is None or panes.pairs is None else panes.pairs.kept
+        if self.spec.join.how != "anti" or kept is None:
             return np.zeros(len(sequences), np.bool_)
-        return retained & panes.pairs.settled
+        return retained & (kept & (MET * LEFT) > 0)
+
+    def kept(self, rows: pa.RecordBatch, panes: Panes | None) -> pa.RecordBatch:
+        """Let rows of one log be on the sides alone on which they are still there: the other has let them go."""
+        kept = None if panes is None or panes.pairs is None else panes.pairs.kept
+        if self.spec.join.path is not None or kept is None:
+            return rows
+        at = rows.schema.get_field_index(SIDE)
+        return rows.set_column(at, rows.schema.field(at), pa.array(kept))
 
     def explain(self, pane: KeyPane) -> Iterator[Fact]:
         yield from ()
+
+
+def _kept(joining: _Joining, rows: int, met: tuple[Mask, Mask] | None) -> Any:
+    """Return `Pairs.kept`. ``met``: which rows had a partner on each side; None: nobody asks."""
+    out = np.zeros(rows, np.int8) if met is None else np.full(rows, TOLD, np.int8)
+    for at, (bit, side) in enumerate(((LEFT, joining.left), (RIGHT, joining.right))):
+        out[side.row[side.holds]] |= bit
+        if met is not None:
+            out[met[at]] |= MET * bit
+    return out
 
 
 def _concatenated(parts: list[_Spans]) -> _Spans:
