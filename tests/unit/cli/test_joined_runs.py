@@ -227,3 +227,25 @@ def test_a_row_of_one_log_has_a_partner_on_each_of_its_sides_or_not(tmp_path: Pa
     found = run_nights(tmp_path, "by t full", *logs, more=more)
     told = [(row["_at"], row["t"], row["r_t"]) for row in found if row["_mark"] != "only"]
     assert told == [(2, 1, 2), (3, 2, 3), (3, None, 1), (4, 3, 4), (None, 4, None)]
+
+
+KEYED = pa.schema({"t": pa.int64(), "k": pa.string()})
+
+
+def keyed(*rows: tuple[int, str | None]) -> pa.Table:
+    return pa.Table.from_pylist([{"t": t, "k": k} for t, k in rows], KEYED)
+
+
+@pytest.mark.parametrize(
+    ("how", "reasons"),
+    [("left", {"late": 2}), ("full", {"late": 2}), ("inner", {"late": 1, "null_key": 1})],
+)
+def test_a_late_row_is_rejected_whatever_its_key(tmp_path: Path, how: str, reasons: dict[str, int]) -> None:
+    """By the watermark of one log, and by the night before of two; where no row comes out alone its key says it."""
+    rows = (9, "a"), (1, "a"), (1, None)
+    more = ("--window", "timeInterval, intervalDuration(2)")
+    run_nights(tmp_path, f"on k {how}", (keyed(*rows), None), more=(*more, "--event-time", "t"))
+    assert manifest(tmp_path / "out0")["counts"]["rejected"] == reasons
+    (tmp_path / "two").mkdir()
+    run_nights(tmp_path / "two", f"on k by t {how}", (keyed((9, "a")), keyed()), (keyed(*rows[1:]), keyed()), more=more)
+    assert manifest(tmp_path / "two" / "out1")["counts"]["rejected"] == reasons
