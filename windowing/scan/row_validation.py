@@ -324,7 +324,7 @@ def last_closed(plan: Plan, sequences: Sequences, signals: Signals, watermark: C
 #
 # Some of its rows are marks only, some the condition of the run leaves out, and for some an expression fails. The rest
 # is validated; a row that sorts before the last row of earlier runs is late, and so is one that comes too late by the
-# watermark; a row for which an expression fails does not move it.
+# watermark; a row for which an expression fails does not move it, nor does one before the last row of earlier runs.
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,11 +407,14 @@ def judge_rows(
     ``position``: as in `Registers`. ``assess``: None without a watermark; then lateness is None, too. ``cut``: the
     clock behind which rows are ahead of their time, and move no watermark; None: none is.
     """
-    reasons, lateness = add_late(validate_rows(plan, rows), sorts_before(rows, position)), None
+    behind = sorts_before(rows, position)
+    reasons, lateness = add_late(validate_rows(plan, rows), behind), None
     unseen = failed
+    if behind.any():  # its advance would come among those that earlier runs have seen
+        unseen = behind if failed is None else behind | failed
     if cut is not None:
         ahead = is_ahead(plan, rows, cut)
-        reasons, unseen = add_late(reasons, ahead, "ahead"), ahead if failed is None else ahead | failed
+        reasons, unseen = add_late(reasons, ahead, "ahead"), ahead if unseen is None else ahead | unseen
     if assess is not None:
         if unseen is None:
             lateness = assess(rows, pos)

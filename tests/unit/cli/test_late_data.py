@@ -490,6 +490,19 @@ def test_late_rows_that_were_rejected_are_named_and_taken_up_by_redo(tmp_path: P
     assert not any("rejected as late" in note for note in again.notes)
 
 
+def test_a_late_row_does_not_bring_out_a_complete_pane_again(tmp_path: Path) -> None:
+    """Its event time comes before that of the row that completed the pane, one of whose rows an open pane holds, too."""
+    asked = ("-w", *EVENTS, "-a", "n=count()", "--order-by", "ts", "--state", "st")
+    found = []
+    for night, times in enumerate(([1, 2], [3, 0], [9])):
+        pq.write_table(pa.table({"ts": pa.array(times, pa.timestamp("s"))}), tmp_path / f"{night}.parquet")
+        done(tmp_path, "run", *asked, f"{night}.parquet", f"out{night}")
+        rows = ds.dataset(tmp_path / f"out{night}").to_table().to_pylist()
+        found.append([(row["window"], row["window_end"].second, row["n"]) for row in rows])
+    assert found == [[(0, 2, 1)], [], [(1, 4, 3), (2, 6, 2)]]
+    assert manifest(tmp_path / "out1")["counts"]["rejected"] == {"late": 1}
+
+
 @pytest.mark.parametrize("command", ["run", "plan"])
 def test_a_run_on_a_state_over_folders_of_days_asks_for_the_range(tmp_path: Path, command: str) -> None:
     write_nights(tmp_path)
