@@ -108,6 +108,10 @@ class Join:
     def shows_right(self) -> bool:
         return self.how in {"right", "full"}
 
+    def may_be_alone(self, left: Row | None, right: Row | None) -> bool:
+        """Whether a row that is on these sides comes out if it has no partner."""
+        return (self.shows_left and left is not None) or (self.shows_right and right is not None)
+
     def row(self, pair: Paired) -> Row:
         """A pair as a row of the result; keys are those of the side that is there, for ``union`` orders, too."""
         left, right = pair
@@ -186,7 +190,7 @@ def sides(nights: Sequence[Night], join: Join, late: Literal["reject", "redo"] =
                 filtered.append(pos)
             elif isinstance(event, str):
                 rejected[pos] = event
-            elif event.meets_nobody and not ((join.shows_left and here) or (join.shows_right and there)):
+            elif event.meets_nobody and not join.may_be_alone(here, there):
                 of_no_key.append(event)
                 rejected[pos] = "null_key"  # a row that is rejected does not move the clock
             elif limit is not None and event.at < limit and late == "reject" and not join.by_arrival:
@@ -206,11 +210,14 @@ def _event(pos: int, left: Row | None, right: Row | None, join: Join) -> Event |
     row = left if left is not None else right
     assert row is not None
     order = tuple(row[names[here]] for names in join.orders)
+    key = tuple(row[names[here]] for names in join.keys)
+    is_missing = any(value is None or is_nan(value) for value in order)
+    if is_missing and join.by_arrival and None in key and not join.may_be_alone(left, right):
+        return "null_key"  # it comes before what the window asks for, and behind what orders
     if any(value is None for value in order):
         return "null_attribute" if join.by_arrival else "null_order"
     if any(is_nan(value) for value in order):
         return "nan_attribute" if join.by_arrival else "null_order"
-    key = tuple(row[names[here]] for names in join.keys)
     clock = Fraction(order[0]) * seconds_per_unit(join.kind)
     return Event(pos, key, () if join.by_arrival else order, clock, left, right)
 

@@ -491,7 +491,7 @@ def test_late_rows_that_were_rejected_are_named_and_taken_up_by_redo(tmp_path: P
 
 
 def test_a_late_row_does_not_bring_out_a_complete_pane_again(tmp_path: Path) -> None:
-    """Its event time comes before that of the row that completed the pane, one of whose rows an open pane holds, too."""
+    """Its event time comes before that of the row that completed the pane; an open pane has rows of both."""
     asked = ("-w", *EVENTS, "-a", "n=count()", "--order-by", "ts", "--state", "st")
     found = []
     for night, times in enumerate(([1, 2], [3, 0], [9])):
