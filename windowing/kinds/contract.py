@@ -135,7 +135,7 @@ class WindowKind(ABC):
     def explain(self, pane: KeyPane) -> Iterator[Fact]:
         """Yield what opened a window, what brought it out, what came close, and what else is known of it."""
 
-    def explain_rows(self, panes: KeyPanes, rows: Ints, context: WindowContext) -> Iterator[Fact]:
+    def explain_rows(self, panes: KeyPanes, rows: Ints) -> Iterator[Fact]:
         """Yield why rows of a key, at which the result has no window, are in none; nothing where a kind does not know.
 
         ``rows``: int64, which of the rows of the key.

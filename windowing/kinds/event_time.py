@@ -398,7 +398,7 @@ class EventTimeKind(WindowKind):
         """Yield what the watermark did, all outputs of the same pane, and the rows next to its bounds."""
         start, end, closed_by = pane.head_text("window_start"), pane.head_text("window_end"), pane.closed_by
         yield Fact("opened", f"it holds the rows of its key from {start} to before {end}", None, None)
-        cause, marks, lag = int(pane.panes.cause[pane.at]), pane.marks, pane.options.lag
+        cause, marks, lag = int(pane.panes.cause[pane.at]), pane.marks, pane.context.lag
         at, pos, text = cause - len(pane.sequences), None, f"the watermark reached {end}"
         if closed_by == "end":
             text = "the end of the data sent the watermark to infinity"
@@ -422,7 +422,7 @@ class EventTimeKind(WindowKind):
             yield from self._beside(pane, start, end)
 
     def _beside(self, pane: KeyPane, start: str, end: str) -> Iterator[Fact]:
-        name = pane.options.event_time
+        name = pane.context.event_time
         assert name is not None
         kind, times = pane.column(name).type, measures(pane.column(name))
         inside, starts, ends = times[pane.rows], pane.head.column("window_start"), pane.head.column("window_end")

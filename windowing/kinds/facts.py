@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints, combined, measures, scale_of
-from ..language.options import Options
 from ..language.tokens import decimal_text
 from ..language.tokens import rows as row_count
 from ..rows.marks import Marks
 from ..rows.membership import gathered
 from ..rows.panes import CLOSED_BY, Panes
 from ..rows.sequence import Sequences
+from .context import WindowContext
 
 Amount = Fraction | float
 """A distance or an amount: exact, or a float where the column holds floats."""
@@ -53,6 +53,7 @@ class KeyPanes:
     ``panes``: its panes in order, also those that only the end of the data brings out.
     ``marks``: what causes of panes count after the rows.
     ``head``: for each pane the columns that describe it in the result.
+    ``context``: with the clock at the end of the data.
     ``texts``: returns the values of a column as texts of one line.
     """
 
@@ -60,7 +61,7 @@ class KeyPanes:
     panes: Panes
     marks: Marks
     head: pa.Table
-    options: Options
+    context: WindowContext
     texts: Callable[[pa.Array], pa.Array]
 
     def rows_of(self, at: int) -> Ints:
@@ -72,7 +73,7 @@ class KeyPanes:
     def pane(self, at: int, before: str | None = None) -> KeyPane:
         """Return pane ``at``. ``before``: as of `KeyPane`."""
         return KeyPane(
-            *(self.sequences, self.panes, self.marks, self.head, self.options, self.texts),
+            *(self.sequences, self.panes, self.marks, self.head, self.context, self.texts),
             at=at,
             rows=self.rows_of(at),
             before=before,
@@ -192,7 +193,7 @@ class KeyPane(KeyPanes):
 
     def changes(self) -> Iterator[Fact]:
         """Say how many rows came in and how many went since the pane before it of its key."""
-        if self.at == 0 or self.options.emit != "aggregates":
+        if self.at == 0 or self.context.emit != "aggregates":
             return
         before = self.rows_of(self.at - 1)
         came, went = (len(np.setdiff1d(*pair)) for pair in ((self.rows, before), (before, self.rows)))

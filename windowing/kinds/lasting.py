@@ -243,7 +243,7 @@ def facts_of(spec: Lasting, pane: KeyPane) -> Iterator[Fact]:
     text = f"it holds the rows of its key that last into the time from {start} to {end}: {row_count(before)} of "
     text += f"{len(pane.rows)} began before it, and {row_count(behind)} last on behind it"
     yield Fact("opened", text, pane.pos(int(pane.rows[0])), None, counts)
-    passed = "passed" if pane.options.closed == "right" and pane.panes.source is not None else "reached"
+    passed = "passed" if pane.context.closed == "right" and pane.panes.source is not None else "reached"
     text = f"the clock {passed} {end}, where it ends"
     if rule == "end":
         text = "the end of the data brought it out: its rows last into it, and the clock had not reached its end"

@@ -341,7 +341,7 @@ class TableKind(WindowKind):
         text = f"the clock reached {end}, where it ends"
         if closed_by == "end":
             text = f"the end of the data brought it out: the clock had not reached {end}, where it ends"
-        elif pane.options.closed == "right":
+        elif pane.context.closed == "right":
             text = f"the clock passed {end}, where it ends"
         yield Fact("closed", text, None, closed_by, {"end": end})
         if not len(pane.rows):

@@ -190,7 +190,7 @@ def _sides(spec: SideWindows, options: Options, times: Times) -> list[str]:
     return [*found, "A row meets the rows that the other side holds; the window is all pairs of rows of both sides."]
 
 
-_UNMATCHED: Final = {
+UNMATCHED: Final = {
     "inner": "", "left": "A left row without a partner comes out once, with nulls.",
     "right": "A right row without a partner comes out once, with nulls.",
     "full": "A row of either side without a partner comes out once, with nulls.",
@@ -208,8 +208,8 @@ def _read(join: Join, options: Options) -> Iterator[str]:
     yield f"Rows of both sides are in one order; at the same instant the {first} row is first."
     if options.match is not None:
         yield f"Rows are a pair only if {options.match} is true."
-    if _UNMATCHED[join.how]:
-        yield _UNMATCHED[join.how]
+    if UNMATCHED[join.how]:
+        yield UNMATCHED[join.how]
 
 
 def _product(spec: WindowSpec, join: Join) -> Iterator[str]:

@@ -161,7 +161,8 @@ class Panes:
     ``left``: what goes on behind the panes of each key, (K,), beside rows: `KeyState.baseline`; None: nothing.
     ``rejects``: rows in no pane that the window rejects, all of this run; None: none.
     ``continued``: the earlier rows of the first pane, for which its first row stands; None: it has none.
-    ``source``: int64 (P,), the row of the table of windows that each pane is; None where windows are of no table.
+    ``source``: int64 (P,), the row of the table of windows that each pane is, or the pane of ``whole``; -1: none; None
+        where there are neither.
     ``matched``: dictionary of strings, by entry of ``membership``: the symbol as which a row pattern takes the row, any
         for rows that no pane shows; None: the kind has none. Then ``membership`` is ranges.
     ``values``: P rows with the aggregates that depend on panes before; None: there are none.

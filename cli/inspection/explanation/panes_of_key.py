@@ -79,7 +79,8 @@ class KeyCondition:
 
     @property
     def columns(self) -> Sequence[str]:
-        own = (*self.key, *([self.order] if self.order is not None else []))
+        of_key = [name for name, value in self.key.items() if value.is_valid]  # no range says where null is
+        own = (*of_key, *([self.order] if self.order is not None else []))
         return [name for name in dict.fromkeys(own) if name in self.schema.names]
 
     def is_never_true(self, ranges: Mapping[str, ColumnRange]) -> bool:
@@ -183,11 +184,13 @@ def parts_with(source: Source, split: Split, condition: KeyCondition) -> Iterato
 
 
 def is_of_key(rows: pa.RecordBatch | pa.Table, key: Mapping[str, pa.Scalar]) -> Mask:
-    """Return which rows have the values of a key, bool (n,). The two float zeros are one value, and so is NaN."""
+    """Return which rows have the values of a key, bool (n,). The two float zeros are one value; so is NaN, and null."""
     mask = np.ones(rows.num_rows, np.bool_)
     for name, value in key.items():
         column = combined(rows.column(name))
-        if pa.types.is_dictionary(column.type):
+        if not value.is_valid:
+            found = column.is_null()
+        elif pa.types.is_dictionary(column.type):
             found = pc.equal(column.dictionary, value.cast(column.type.value_type)).take(column.indices)
         elif pa.types.is_floating(value.type) and math.isnan(value.as_py()):
             found = pc.is_nan(column)
@@ -212,7 +215,7 @@ def panes_of(plan: Plan, rows: KeyRows, clock: ClockValue | None = None) -> KeyP
     panes, marks = plan.kind.panes(sequences, rows.signals, context)
     panes = emitted_panes(plan, sequences, panes)
     head = pane_columns(plan, stream_values(plan, sequences, marks), sequences, panes)
-    return KeyPanes(sequences, panes, marks, head, plan.options, texts_of)
+    return KeyPanes(sequences, panes, marks, head, context, texts_of)
 
 
 def rows_at(panes: KeyPanes, at: pa.Scalar) -> Ints:
@@ -298,7 +301,7 @@ def sought_window(plan: Plan, schema: pa.Schema, only: Mapping[str, str], window
         raise ConfigError(f"windows of this result have a key: {', '.join(plan.key)}", f"say whose window, {says}")
     if (window is None) == (at is None):
         raise ConfigError("why needs one window", "say --window NUMBER, or --at TIME")
-    key = {name: value_of(only[name], schema.field(name).type, f"--only {name}") for name in plan.key}
+    key = {name: _key_value(plan, only[name], schema.field(name).type, name) for name in plan.key}
     if at is None:
         return Sought(key, window)
     kind = schema.field("window_start").type
@@ -306,6 +309,12 @@ def sought_window(plan: Plan, schema: pa.Schema, only: Mapping[str, str], window
         what = "--at is a value of the order column, and this result has none: its rows are in arrival order"
         raise ConfigError(what, "say --window NUMBER, or run the job with --order-by")
     return Sought(key, None, value_of(at, kind, "--at"))
+
+
+def _key_value(plan: Plan, text: str, kind: pa.DataType, name: str) -> pa.Scalar:
+    if plan.pairs is not None and not text:  # rows of a join whose key is null come out
+        return pa.scalar(None, kind)
+    return value_of(text, kind, f"--only {name}")
 
 
 def find_window(rows: StoredRows, sought: Sought) -> FoundWindow | None:

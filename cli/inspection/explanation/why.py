@@ -16,8 +16,10 @@ import pyarrow as pa
 from ....windowing.columns.arrays import Ints
 from ....windowing.errors import ConfigError
 from ....windowing.errors import shown as shown_text
-from ....windowing.kinds.facts import Fact
+from ....windowing.kinds.facts import Fact, KeyPanes
+from ....windowing.language.joins import SIDE
 from ....windowing.planning.plan import Plan
+from ....windowing.planning.sides import SIDES
 from ....windowing.ports import Source, Split
 from ....windowing.rows.panes import reason, rows_shown
 from ....windowing.rows.projection import Project
@@ -207,6 +209,17 @@ def read_ends(source: Source, pos: Ints, most: int) -> InputRows:
     return InputRows(pos, table, tuple(places), at)
 
 
+def with_sides(panes: KeyPanes, rows: InputRows) -> InputRows:
+    """Return rows of a join, which are among those of a key, with the name of the side that each is on."""
+    if panes.panes.pairs is None:
+        return rows
+    order = np.argsort(panes.sequences.pos)
+    at = order[np.searchsorted(panes.sequences.pos, rows.pos[rows.at], sorter=order)]
+    names = pa.array([None, *SIDES.values(), "both"]).take(panes.column(SIDE).take(pa.array(at)))
+    table = rows.table.select([name for name in rows.table.column_names if name != SIDE])
+    return replace(rows, table=table.add_column(0, SIDE, names))
+
+
 def read_at(source: Source, pos: Ints) -> tuple[pa.Table, list[str]]:
     """Return the rows at arrival positions, in that order, and file and line of each."""
     names = list(source.schema.names)
@@ -287,7 +300,7 @@ def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought
     told = [Fact("other", text) for text in facts]
     if sought.at is not None and rows:
         at = rows_at(panes, sought.at)[:_MOST_TOLD]
-        told += plan.kind.explain_rows(panes, at, replace(plan.context, clock=read.clock))
+        told += plan.kind.explain_rows(panes, at) if len(at) else ()
     return MissingWindow(
         result.shown,
         str(plan.spec),
@@ -354,6 +367,10 @@ def explain(
             return missing_window(result, recorded, sought)
         pane = compute_window(recorded, sought.key, found)
         facts = [*plan.kind.explain(pane)] + ([] if recorded.note is None else [Fact("other", recorded.note)])
+        if sought.at is not None and pane.panes.pairs is not None:  # windows of both sides are long, and show few rows
+            rows_there, told = rows_at(pane, sought.at), [fact.row for fact in facts if fact.row is not None]
+            rows_there = rows_there[~np.isin(pane.sequences.pos[rows_there], told)][:_MOST_TOLD]
+            facts += plan.kind.explain_rows(pane, rows_there) if len(rows_there) else ()
         pos = pane.sequences.pos[pane.rows]
         named = dict.fromkeys(fact.row for fact in facts if fact.row is not None)
         others = np.array([each for each in named if not (pos == each).any()], np.int64)
@@ -364,7 +381,7 @@ def explain(
             found.number,
             {name: scalar_text(value) for name, value in found.row.items() if not name.startswith("_")},
             tuple(facts),
-            read_ends(recorded.source, pos, rows),
-            read_ends(recorded.source, others, len(others)),
+            with_sides(pane, read_ends(recorded.source, pos, rows)),
+            with_sides(pane, read_ends(recorded.source, others, len(others))),
             found.also,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -392,3 +393,49 @@ def test_pairs_that_do_not_match_are_counted(tmp_path: Path) -> None:
     assert "its 2 rows" in text
     text = why(tmp_path, "out", "--only", "k=1", "--window", "0")
     assert "which has 0 partners among 2 right rows of its key from -1 to 2" in text
+
+
+def test_a_window_of_each_side_says_what_a_row_met_and_of_which_side_rows_are(tmp_path: Path) -> None:
+    for name, text in SHOTS.items():
+        (tmp_path / name).write_text(text)
+    join = ("--join", "r=quotes.csv on k by t left", "--window", "sliding, count(1) join count(2)")
+    run(tmp_path, *join, "--match", "r_v > 1", "trades.csv", "out")
+    text = why(tmp_path, "out", "--only", "k=1", "--at", "9")
+    assert "the row at 9 of the right has 1 partner among 1 left row there when it came" in text
+    assert re.search(r"_side .*\n.* left .*\n.* right ", text)
+    text = done(tmp_path, "why", "out", "--only", "k=1", "--at", "1").out
+    assert (
+        "the row at 1 of the right has 0 partners among 1 left row there with it; 1 does not match; it was there"
+        in text
+    )
+    assert "with left, a left row without a partner comes out once, with nulls" in text
+
+
+def test_rows_without_a_key_say_that_it_equals_nothing(tmp_path: Path) -> None:
+    (tmp_path / "trades.csv").write_text("k,t,x\n1,1,10\n,4,20\n")
+    (tmp_path / "quotes.csv").write_text("k,t,v\n1,1,1\n,4,2\n")
+    for window in ("time(5)", "sliding, count(1) join count(1)", "around(1, 1)"):
+        run(
+            tmp_path,
+            "--join",
+            "r=quotes.csv on k by t left",
+            "--window",
+            window,
+            "trades.csv",
+            "out",
+            "--mode",
+            "overwrite",
+        )
+        text = why(tmp_path, "out", "--only", "k=", "--window", "0")
+        assert "its key is null or NaN, and equals nothing" in text
+        assert "window 0 of k=-" in text
+
+
+def test_rows_of_one_window_that_come_out_nowhere_say_why(tmp_path: Path) -> None:
+    for name, text in SHOTS.items():
+        (tmp_path / name).write_text(text)
+    run(tmp_path, "--join", "r=quotes.csv on k by t", "--window", "time(5)", "trades.csv", "out")
+    text = why(tmp_path, "out", "--only", "k=2", "--at", "5")
+    assert "the row at 5 of the left has 0 partners among 0 right rows in the window" in text
+    assert "the row at 50 of the right comes after it" in text
+    assert "with inner, only pairs come out" in text

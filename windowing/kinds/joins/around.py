@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from ...clock.interval_grid import clock_values, now_as_measure
 from ...clock.tick_grid import Grid, make_grid
-from ...columns.arrays import ClockValue, Ints, Mask, Measures, combined, spread
+from ...columns.arrays import ClockValue, Ints, Mask, Measures, combined
 from ...language.joins import LEFT, RIGHT, SIDE, Around, At
 from ...language.spec import Joined
 from ...rows.marks import Marks
@@ -29,7 +29,6 @@ from ...rows.membership import Ranges, covered, first_above, first_from, ranges
 from ...rows.pairs import Pairs
 from ...rows.panes import Panes, reason
 from ...rows.sequence import Sequences
-from ...support.amounts import count_of
 from ...support.jit import kernel
 from ..context import Signals, WindowContext
 from ..contract import WindowKind
@@ -38,6 +37,7 @@ from ..key_lifetimes import Lifetimes
 from ..needs import Needs, PaneTimes
 from ..tumbling.clock_policies import causes_by_clock
 from .matching import matching, meets
+from .partners import how_fact, matches, partners, side_name
 
 
 @kernel
@@ -324,25 +324,25 @@ class AroundKind(WindowKind):
 
     def explain(self, pane: KeyPane) -> Iterator[Fact]:
         """Yield which row a pane is of, which rows it meets, what brought it out, and which rows came close."""
-        sides, window = self._sides(pane.sequences, None), self.spec.window
-        assert pane.panes.pairs is not None
-        own = pane.panes.pairs.chosen(slice(pane.at, pane.at + 1))
-        met = own.right[spread(own.lo, own.hi - own.lo)]
-        is_left, row = bool(own.left[0] >= 0), int(own.left[0])
-        if not is_left:
-            row, met = int(met[0]), met[:0]
-        name, partners = self._partners(pane, sides, row, is_left, met)
-        text = f"it is of {name}" + (f", which {partners.text}" if isinstance(window, Around) else "")
-        yield replace(partners, text=text)
+        sides, window, pairs = self._sides(pane.sequences, pane.context.clock), self.spec.window, pane.panes.pairs
+        assert pairs is not None
+        span = int(pairs.bounds[pane.at])
+        is_left = bool(pairs.left[span] >= 0)
+        row = int(pairs.left[span] if is_left else pairs.right[pairs.lo[span]])
+        if isinstance(window, Around):
+            found = self._partners(pane, sides, row, is_left)
+            yield replace(found, kind="opened", text="it is of " + found.text.replace(" has ", ", which has ", 1))
+        else:
+            yield Fact("opened", f"it is of {pane.name(row)} of the left", pane.pos(row))
         if pane.closed_by == "end":
             yield pane.by_end()
         else:
             text = f"the clock passed {pane.head_text('_at')}: no row to come can be a partner of it"
             yield Fact("closed", text, None, pane.closed_by)
         if isinstance(window, At):
-            yield from self._offsets(pane, sides, window, row, met)
+            yield from self._offsets(pane, sides, window, row)
         else:
-            yield from self._close(pane, sides, row, is_left, met)
+            yield from self._close(pane, sides, row, is_left)
 
     def _inside(self, sides: _Sides, row: int, is_left: bool) -> tuple[Ints, Measures]:
         """Return the rows of the other side that may be partners of a row of a key, and from when to when they are."""
@@ -353,22 +353,27 @@ class AroundKind(WindowKind):
         low, high = np.searchsorted(other.clock, span[0]), np.searchsorted(other.clock, span[1], side="right")
         return other.row[: 0 if sides.lonely.any() else high][low:], span
 
-    def _partners(self, panes: KeyPanes, sides: _Sides, row: int, is_left: bool, met: Ints) -> tuple[str, Fact]:
-        """Return what a row is called, and how many partners it has: a fact that only lacks it."""
+    def _partners(self, panes: KeyPanes, sides: _Sides, row: int, is_left: bool) -> Fact:
         inside, span = self._inside(sides, row, is_left)
         start, end = panes.texts(sides.grid.to_arrow(span)).to_pylist()
-        own, other = ("left", "right") if is_left else ("right", "left")
-        inner, before = np.intersect1d(met, inside), np.setdiff1d(met, inside)
-        text = (
-            f"has {count_of(len(inner), 'partner')} among {len(inside)} {other} rows of its key from {start} to {end}"
-        )
-        if len(before):
-            text += f", and {panes.name(int(before[0]))}, the newest before"
-        counts = {"partners": str(len(met)), "rows": str(len(inside))}
-        return f"{panes.name(row)} of the {own}", Fact("opened", text, panes.pos(row), None, counts)
+        found = partners(panes, row, is_left, inside, f"of its key from {start} to {end}")
+        for before in self._prevailing(panes, sides, row, is_left).tolist():
+            text = f"{found.text}, and {panes.name(before)}, the newest before"
+            found = replace(
+                found, text=text, numbers={**found.numbers, "partners": str(int(found.numbers["partners"]) + 1)}
+            )
+        return found
 
-    def _close(self, pane: KeyPanes, sides: _Sides, row: int, is_left: bool, met: Ints) -> Iterator[Fact]:
-        other = sides.right if is_left else sides.left
+    def _prevailing(self, panes: KeyPanes, sides: _Sides, row: int, is_left: bool) -> Ints:
+        """Return the row that is a partner of a left row although it is before it and its time, int64: one, or none."""
+        inside, span = self._inside(sides, row, is_left)
+        before = sides.right.row[sides.right.clock <= span[0]][-1:]
+        if not (isinstance(self.spec.window, Around) and self.spec.window.prevailing and is_left):
+            return before[:0]
+        return matches(panes, row, is_left, np.setdiff1d(before, inside))
+
+    def _close(self, pane: KeyPanes, sides: _Sides, row: int, is_left: bool) -> Iterator[Fact]:
+        other, met = sides.right if is_left else sides.left, self._prevailing(pane, sides, row, is_left)
         _, span = self._inside(sides, row, is_left)
         kind = pane.column(pane.sequences.order[0]).type
         texts, instants = pane.texts(sides.grid.to_arrow(span)).to_pylist(), sides.grid.to_arrow(span)
@@ -376,11 +381,11 @@ class AroundKind(WindowKind):
         for at, word, found in ((0, "before", before), (1, "after", behind)):
             for near in np.setdiff1d(other.row[found], met).tolist():
                 apart = pane.below(instants[at], pane.sequences.order[0], near) * (1 if at == 0 else -1)
-                text = f"{pane.name(near)} of the {'right' if is_left else 'left'} is"
+                text = f"{pane.name(near)} of the {side_name(not is_left)} is"
                 text += f" {amount_text(kind, apart)} {word} {texts[at]}"
                 yield Fact("near", text, pane.pos(near), None, {"distance": exact_text(apart)})
 
-    def _offsets(self, pane: KeyPanes, sides: _Sides, window: At, row: int, met: Ints) -> Iterator[Fact]:
+    def _offsets(self, pane: KeyPanes, sides: _Sides, window: At, row: int) -> Iterator[Fact]:
         found = self._at(sides, window)
         for at in np.flatnonzero(sides.left.row[found.owner] == row).tolist():
             assert found.tag is not None
@@ -392,22 +397,21 @@ class AroundKind(WindowKind):
             text = f"at offset {offset} {pane.name(newest)} is the newest right row of its key"
             if found.lo[at] == found.hi[at]:
                 text += f", and too old: more than {exact_text(window.within or Fraction(0))} before"
-            elif newest not in met:
+            elif not len(matches(pane, row, True, np.array([newest]))):
                 text += ", and does not match"
             yield Fact("other", text, pane.pos(newest))
 
-    def explain_rows(self, panes: KeyPanes, rows: Ints, context: WindowContext) -> Iterator[Fact]:
+    def explain_rows(self, panes: KeyPanes, rows: Ints) -> Iterator[Fact]:
         """Yield of rows that no pane shows how many rows of the other side might be their partners."""
-        sides, none = self._sides(panes.sequences, context.clock), np.empty(0, np.int64)
-        window = self.spec.window
+        sides, window = self._sides(panes.sequences, panes.context.clock), self.spec.window
         for row in rows.tolist():
             if isinstance(window, At) and row in sides.left.row:
-                yield from self._offsets(panes, sides, window, row, none)
+                yield from self._offsets(panes, sides, window, row)
             for is_left, side in ((True, sides.left), (False, sides.right)):
                 if isinstance(window, Around) and row in side.row:
-                    name, partners = self._partners(panes, sides, row, is_left, none)
-                    yield replace(partners, kind="other", text=f"{name} {partners.text}")
-                    yield from self._close(panes, sides, row, is_left, none)
+                    yield self._partners(panes, sides, row, is_left)
+                    yield from self._close(panes, sides, row, is_left)
+        yield how_fact(self.spec.join.how)
 
 
 def around_kind(spec: Joined) -> AroundKind:

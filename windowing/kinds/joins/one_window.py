@@ -21,17 +21,18 @@ from ...columns.arrays import Ints, Mask, combined, take_or_null
 from ...language.joins import LEFT, RIGHT, SIDE
 from ...language.spec import Joined
 from ...rows.marks import Marks
-from ...rows.membership import covered, edge_rows, gathered, ranges
+from ...rows.membership import covered, edge_rows, gathered, ranges, take
 from ...rows.pairs import Pairs
-from ...rows.panes import Outputs, Panes, reason
+from ...rows.panes import CLOSED_BY, Outputs, Panes, reason
 from ...rows.sequence import Sequences
 from ...state.window_state import RestoredState
 from ..context import Signals, WindowContext
 from ..contract import WindowKind
-from ..facts import Fact, KeyPane
+from ..facts import Fact, KeyPane, KeyPanes
 from ..key_lifetimes import Lifetimes
 from ..needs import Explain, Needs, PaneTimes
 from .matching import matching, meets
+from .partners import how_fact, partners_in, partners_of_pane
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,12 @@ class OneWindowKind(WindowKind):
         found = _with_bounds(whole, sequences).take(picks)
         number = _renumbered(found.key, found.number)
         found = replace(
-            found, number=number, membership=ranges(pairs.ends[:-1], pairs.ends[1:]), pairs=pairs, whole=whole
+            found,
+            number=number,
+            membership=ranges(pairs.ends[:-1], pairs.ends[1:]),
+            pairs=pairs,
+            whole=whole,
+            source=picks,
         )
         if not may_meet.all():
             found = self._with_alone(found, sequences, np.flatnonzero(~may_meet), context)
@@ -164,6 +170,7 @@ class OneWindowKind(WindowKind):
             at=at,
             outputs=outputs,
             pairs=every,
+            source=added(panes.source, -1),
         )
         return replace(found, number=_renumbered(found.key, found.number))
 
@@ -186,8 +193,38 @@ class OneWindowKind(WindowKind):
     def last_closed(self, signals: Signals, context: WindowContext) -> int:
         return self.inner.last_closed(signals, context)
 
+    # --- why a window has these pairs, or none
+
     def explain(self, pane: KeyPane) -> Iterator[Fact]:
-        yield from ()
+        """Yield what the window says of itself, and which of its rows have partners."""
+        found, whole = pane.panes, pane.panes.whole
+        assert whole is not None
+        assert found.source is not None
+        if not meets(pane.sequences)[0]:
+            yield Fact(
+                "closed", "it came out at once: its key is null or NaN, and equals nothing", None, pane.closed_by
+            )
+            return
+        at = int(found.source[pane.at])
+        before = CLOSED_BY[whole.closed_by[at - 1]] if at else None
+        inner = replace(found, membership=take(whole.membership, found.source), pairs=None)
+        own = replace(pane, panes=inner, before=before)
+        rows = own.rows_of(pane.at)
+        yield from self.inner.explain(replace(own, rows=rows))
+        yield from partners_of_pane(pane, rows)
+
+    def explain_rows(self, panes: KeyPanes, rows: Ints) -> Iterator[Fact]:
+        """Yield how many partners rows have in the windows that they are in."""
+        whole = panes.panes.whole
+        assert whole is not None
+        every, bounds = gathered(whole.membership, 0, len(whole))
+        for row in rows.tolist():
+            of = np.unique(np.searchsorted(bounds, np.flatnonzero(every == row), side="right") - 1)
+            if not len(of):
+                yield from self.inner.explain_rows(replace(panes, panes=whole), np.array([row]))
+            for at in of[:1].tolist():
+                yield from partners_in(panes, every[bounds[at] : bounds[at + 1]], np.array([row]))
+        yield how_fact(self.spec.join.how)
 
 
 def _with_bounds(panes: Panes, sequences: Sequences) -> Panes:

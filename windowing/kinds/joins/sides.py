@@ -32,11 +32,12 @@ from ...rows.sequence import Sequences
 from ...support.jit import kernel
 from ..context import Signals, WindowContext
 from ..contract import WindowKind
-from ..facts import Fact, KeyPane
+from ..facts import Fact, KeyPane, KeyPanes
 from ..key_lifetimes import Lifetimes
 from ..needs import Explain, Needs, Option, PaneTimes, check_measured
 from .matching import matching
 from .moments import EXPIRY, TICK, Side, Timeline, attributes_of, enters_in_lots, grid_of, line_up_sides, spans_of
+from .partners import SidesOfKey, how_fact
 
 COMES, GOES, STAYS = 0, 1, 2
 """Which pairs are wanted: those that come, those that go, or at each change those that are there."""
@@ -272,6 +273,12 @@ class SidesKind(WindowKind):
     windows: SideWindows
     needs: Needs
 
+    @property
+    def is_brief(self) -> tuple[bool, bool]:
+        """Whether the rows of a side meet what is there and are never shown."""
+        left, right = (each == Count(0) for each in self.windows.held)
+        return left, right
+
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
         for window in (self.windows.left, self.windows.right):
             if isinstance(window, Sliding) and isinstance(window.evict, Delta) and window.evict.attribute == name:
@@ -296,6 +303,14 @@ class SidesKind(WindowKind):
         more pairs than may be written.
         """
         joining = self._joining(sequences, context)
+        moment, spans, met = self._found(joining, sequences, context)
+        kept = _kept(joining, len(sequences), met) if context.hold else None
+        return self._panes_of(joining, sequences, moment, spans, kept), signals.marks
+
+    def _found(
+        self, joining: _Joining, sequences: Sequences, context: WindowContext
+    ) -> tuple[Ints, _Spans, tuple[Mask, Mask] | None]:
+        """Return the moments that bring something out, what they do, and which rows had a partner on each side."""
         met = None
         if context.emit in {"entered", "left"}:
             spans = self._spans(COMES if context.emit == "entered" else GOES, joining, sequences, context)
@@ -304,8 +319,7 @@ class SidesKind(WindowKind):
             moment = spans.moment[np.append(True, spans.moment[1:] != spans.moment[:-1])[: len(spans.moment)]]
         else:
             moment, spans = self._product(joining, sequences, context)
-        kept = _kept(joining, len(sequences), met) if context.hold else None
-        return self._panes_of(joining, sequences, moment, spans, kept), signals.marks
+        return moment, spans, met
 
     def _joining(self, sequences: Sequences, context: WindowContext) -> _Joining:
         line, left, right = line_up_sides(self.windows, sequences, context)
@@ -330,11 +344,9 @@ class SidesKind(WindowKind):
         self, mode: int, joining: _Joining, sequences: Sequences, context: WindowContext
     ) -> Iterator[tuple[Ints, _Spans]]:
         """Yield the pairs of some moments at a time, and of all moments the numbers of `replay`."""
-        brief = [
-            isinstance(each, Sliding) and each.evict == Count(0) for each in (self.windows.left, self.windows.right)
-        ]
-        is_brief, silent, match = np.array(brief), joining.silent, context.match
-        one, other = (_arranged(side, each) for side, each in zip((joining.left, joining.right), brief, strict=True))
+        is_brief, silent, match = np.array(self.is_brief), joining.silent, context.match
+        sides = zip((joining.left, joining.right), self.is_brief, strict=True)
+        one, other = (_arranged(side, each) for side, each in sides)
         counts, nothing = np.zeros((3, len(silent)), np.int64), np.empty((3, 0), np.int64)
         replay(mode, one, other, is_brief, silent, np.zeros(7, np.int64), len(silent), counts, nothing)
         if match is None:
@@ -473,8 +485,26 @@ class SidesKind(WindowKind):
         at = rows.schema.get_field_index(SIDE)
         return rows.set_column(at, rows.schema.field(at), pa.array(kept))
 
+    # --- why rows are pairs, or none
+
     def explain(self, pane: KeyPane) -> Iterator[Fact]:
-        yield from ()
+        """Yield what brought a pane out, and which partners rows have that come or go with it."""
+        joining, row = self._joining(pane.sequences, pane.context), pane.cause_row
+        moment = self._found(joining, pane.sequences, pane.context)[0][pane.at]
+        if pane.closed_by == "end":
+            yield pane.by_end()
+        else:
+            text = f"{pane.name(row)} came" if row is not None else f"the clock reached {pane.head_text('_at')}"
+            yield Fact("closed", text, None if row is None else pane.pos(row), pane.closed_by)
+        yield from self._of_key(pane, joining).at(int(moment), pane.rows)
+
+    def explain_rows(self, panes: KeyPanes, rows: Ints) -> Iterator[Fact]:
+        """Yield which partners rows have, and when these came and went."""
+        yield from self._of_key(panes, self._joining(panes.sequences, panes.context)).of_rows(rows)
+        yield how_fact(self.spec.join.how)
+
+    def _of_key(self, panes: KeyPanes, joining: _Joining) -> SidesOfKey:
+        return SidesOfKey(panes, joining.line, joining.left, joining.right, self.is_brief)
 
 
 def _kept(joining: _Joining, rows: int, met: tuple[Mask, Mask] | None) -> Any:

@@ -211,12 +211,12 @@ class PatternKind(WindowKind):
             text = "by which no match can go on that is preferred to it, or begins before it"
         return Fact("closed", f"{pane.name(row)} decided it, {text}", pane.pos(row), rule)
 
-    def explain_rows(self, panes: KeyPanes, rows: Ints, context: WindowContext) -> Iterator[Fact]:
+    def explain_rows(self, panes: KeyPanes, rows: Ints) -> Iterator[Fact]:
         """Yield in which match rows are, or how far a match comes that would begin with them."""
         sequences, found = panes.sequences, panes.panes.membership
         assert isinstance(found, Ranges)
         assert panes.panes.matched is not None
-        taken, readers = self._rows(sequences, context), readers_of(self.spec, sequences)
+        taken, readers = self._rows(sequences, panes.context), readers_of(self.spec, sequences)
         first, last = (each if found.row is None else found.row[each] for each in (found.lo, found.hi - 1))
         for row in rows.tolist():
             in_match = np.flatnonzero(first == row if self.spec.is_overlapping else (first <= row) & (row <= last))
