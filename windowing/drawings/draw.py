@@ -30,7 +30,7 @@ from ..columns.sort_keys import sort_keys
 from ..errors import ConfigError, did_you_mean, shown
 from ..in_memory import aggregate
 from ..language.enrichment import Taken
-from ..language.joins import LEFT, RIGHT, SIDE, parse_join
+from ..language.joins import RIGHT, SIDE, parse_join
 from ..language.patterns import MATCHED_AS, STEPS
 from ..language.spec import Joined, WindowSpec
 from ..planning.matched_calls import gives_steps, steps_of
@@ -262,36 +262,46 @@ def _short(column: pa.ChunkedArray) -> list[str]:
 def panes_of_pairs(table: pa.Table, given: Mapping[str, Any], own: OwnColumns, places: Ints, stem: str) -> pa.Table:
     """Return the panes of a join with ``own.bits`` and ``own.count``, found by what pairs they have.
 
-    ``places``: int64, of each row of both sides as they arrive its place among the drawn rows; -1: it is not drawn.
-    ``stem``: a name that no column has.
+    ``table``, ``given``: as `merged` returns them. ``stem``: a name that no column has.
+    ``places``: int64, of each row its place among the drawn rows; -1: it is not drawn.
     """
-    text, rows = given["join"], None
-    if isinstance(text, Mapping):
-        [(text, rows)] = text.items()
-    join = parse_join(text)
+    join, calls, pos = given["join"], given.get("aggregates"), pa.array(np.arange(len(table)))
+    join = parse_join(join) if isinstance(join, str) else join
+    names = (stem, f"{join.name}_{stem}")  # of the left and of the right row of a pair, what says which it is
     if join.take is not None:
         join = replace(join, take=(*join.take, Taken(stem, None)))
-    right = None if rows is None else as_table(rows)
-    begin = {LEFT: 0, RIGHT: 0}  # the position of the first row of each side
-    if right is not None:
-        begin = {LEFT: 0, RIGHT: len(table)} if join.strict else {LEFT: len(right), RIGHT: 0}
-        right = right.append_column(stem, pa.array(begin[RIGHT] + np.arange(len(right))))
-    numbered = table.append_column(stem, pa.array(begin[LEFT] + np.arange(len(table))))
-    call = {**given, "aggregates": None, "join": str(join) if right is None else {str(join): right}}
+    numbered = table.append_column(stem, pos)
+    if join.path is not None:
+        numbered = numbered.add_column(0, names[1], pos)
+    more = {f"_{name}": f"collect_distinct({name})" for name in names}
+    call = {**given, "join": join, "aggregates": None if calls is None else with_calls(calls, more)}
     found = aggregate(numbered, **call)
     found = found.filter(pc.is_valid(found["window"]))
-    ends = pc.is_valid(combined(found[MARK])).to_numpy(zero_copy_only=False)
-    pane = np.tile(np.cumsum(ends) - ends, 2)
-    columns = [combined(found[name].fill_null(-1)).to_numpy() for name in (stem, f"{join.name}_{stem}")]
-    pos, size = np.concatenate(columns).astype(np.int64), max(1, len(places))
-    shows = np.unique(pane[pos >= 0] * size + pos[pos >= 0])
+    if calls is None:
+        ends = pc.is_valid(combined(found[MARK])).to_numpy(zero_copy_only=False)
+        result, pane = found.take(pa.array(np.flatnonzero(ends))), np.tile(np.cumsum(ends) - ends, 2)
+        columns = [combined(found[name].fill_null(-1)).to_numpy() for name in names]
+    else:
+        result, lists = found, [combined(found[name]) for name in more]
+        own_row = [] if stem not in found.column_names else [combined(found[stem]).to_numpy()]
+        pane = np.concatenate([pc.list_parent_indices(each).to_numpy() for each in lists])
+        pane = np.concatenate([pane, *(np.arange(len(each)) for each in own_row)])
+        columns = [*(each.flatten().to_numpy() for each in lists), *own_row]
+    which, size = np.concatenate(columns).astype(np.int64), max(1, len(places))
+    shows = np.unique(pane[which >= 0] * size + which[which >= 0])
     pane, place = shows // size, places[shows % size]
-    result = found.take(pa.array(np.flatnonzero(ends)))
     for number, name in enumerate(own.bits):
         bits, mine = np.zeros(len(result), np.int64), (place >= 0) & (place // BITS == number)
         np.bitwise_or.at(bits, pane[mine], np.int64(1) << place[mine] % BITS)
         result = result.append_column(name, pa.array(bits))
     return result.append_column(own.count, pa.array(np.bincount(pane, minlength=len(result))))
+
+
+def with_calls(calls: Calls, more: Mapping[str, str]) -> Calls:
+    """Return aggregates with others, texts by name."""
+    if isinstance(calls, Mapping):
+        return {**calls, **more}
+    return [*as_names(calls, "aggregates"), *(f"{name}={text}" for name, text in more.items())]
 
 
 # The picture of a result: lanes of the drawn keys on one axis, and in words what is left out.
@@ -450,8 +460,7 @@ def draw_with(
             raise ConfigError(what, "say how many to draw, or leave it out")
     if given["rejected"] not in ("drop", "error"):
         raise ConfigError(f"rejected: {given['rejected']!r} is neither 'drop' nor 'error'", "say one of these")
-    alone, of_both = as_table(table), given
-    table, given = merged(alone, given)
+    table, given = merged(as_table(table), given)
     plan, levels = plan_of_call(table.schema, given), as_levels(given["watermarks"])
     given = {name: value for name, value in given.items() if name != "stream"}
     pos, rejects = np.arange(table.num_rows), RowRejects(given["rejected"])
@@ -471,8 +480,9 @@ def draw_with(
     if isinstance(plan.spec, Joined):
         places = np.full(len(table), -1)
         places[batch.sequences.pos[chosen.rows]] = np.arange(len(chosen.rows))
-        own = OwnColumns(bits, f"_{stem}n", None, frozenset(plan.schema.names))
-        result = panes_of_pairs(alone, of_both, own, places, stem)
+        named = plan.schema.names if given.get("aggregates") is None else plan.of_left
+        own = OwnColumns(bits, f"_{stem}n", None, frozenset(named))
+        result = panes_of_pairs(table, given, own, places, stem)
         picture = make_picture(plan, own, result, batch, total, rejects.counts, chosen, limits["limit_panes"])
         return Drawing(picture)
     calls: Calls | None = given.get("aggregates")
@@ -481,11 +491,7 @@ def draw_with(
         calls = {each.name: each.text for each in steps_of(plan.spec, plan.order.columns[0])}
         silent = [name for name in calls if name != STEPS]  # the axis says when
     own = OwnColumns(bits, f"_{stem}n", way, frozenset(silent))
-    if isinstance(calls, Mapping):
-        call = {**given, "aggregates": {**calls, **own.aggregates}}
-    else:
-        named = ["count()"] if calls is None else as_names(calls, "aggregates")
-        call = {**given, "aggregates": [*named, *(f"{name}={text}" for name, text in own.aggregates.items())]}
+    call = {**given, "aggregates": with_calls(["count()"] if calls is None else calls, own.aggregates)}
     drawn = with_bits(table, [name[1:] for name in own.bits], batch.sequences, chosen.rows)
     plan = plan_of_call(drawn.schema, call)
     result = aggregate(drawn, **call)

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....readers.joined import is_right, sides_of
 from ....readers.source import FileSource
 from ....windowing.drawings.draw import draw_with
 from ....windowing.drawings.text import picture_text
@@ -28,6 +29,7 @@ from ....windowing.language.options import WINDOW_OPTIONS
 from ....windowing.planning.matched_calls import matched_calls
 from ....windowing.ports import Split
 from ....windowing.support.amounts import count_of
+from ....windowing.support.value_table import value_table
 from ....writers.state.stage_files import LocalStage, ParquetStateFiles
 from ...run.open_input import columns_of_call
 from ...run.pipeline import sizes_of, task_of, with_windows
@@ -100,9 +102,7 @@ class HeadRows:
     is_all: bool
 
 
-def read_head(
-    source: FileSource, columns: Sequence[str], only: Mapping[str, Sequence[Any]], most: int = _HEAD
-) -> HeadRows:
+def read_head(source: FileSource, columns: Sequence[str], only: Mapping[str, Sequence[Any]], most: int) -> HeadRows:
     """Read rows in arrival order until there are ``most``.
 
     ``only``: values by column; rows with others are passed over. Memory is bounded by ``most`` and one part of a file.
@@ -193,7 +193,9 @@ def drawing_of(
     plan, apart = stage.plan, dict[str, list[Any]]()
     if not (plan.takes_marks or plan.kind.needs.watermark or getattr(plan.spec, "eviction", None) is not None):
         apart = {name: values for name, values in only.items() if name in source.schema.names}  # keys are independent
-    head = read_head(source, _columns(stage, source.schema), apart)
+    head = read_head(source, _columns(stage, source.schema), apart, _HEAD)
+    if not head.is_all and sides_of(source) is not None:
+        head = _head_of_both(source, stage, apart)
     if not head.rows.num_rows:
         if not only:
             return None
@@ -210,6 +212,19 @@ def drawing_of(
         lines = [f"{_NO_DRAWING}: {shown(error.what)}"]
     lines += _notes(job, head, bool(only))
     return "\n".join(map(_colour, lines) if is_coloured else lines)
+
+
+def _head_of_both(source: FileSource, stage: StagePlan, only: Mapping[str, Sequence[Any]]) -> HeadRows:
+    """Return first rows of both sides of a join, up to where the first of those that are cut off ends."""
+    columns, own = _columns(stage, source.schema), dict[bool, list[Split]]()
+    for split in source.splits:  # those of one side stand together
+        own.setdefault(is_right(source, split.file), []).append(split)
+    parts = [replace(source, splits=value_table(Split, splits)) for splits in own.values()]
+    heads = [read_head(each, columns, only, _HEAD // 2) for each in parts]
+    rows, seen = pa.concat_tables([head.rows for head in heads]), sum(head.seen for head in heads)
+    if stage.plan.sort and (ends := [pc.max(head.rows[stage.plan.sort[0]]) for head in heads if not head.is_all]):
+        rows = rows.filter(pc.less_equal(rows[stage.plan.sort[0]], min(ends, key=lambda each: each.as_py())))
+    return HeadRows(rows, (), seen, False)
 
 
 def _columns(stage: StagePlan, schema: pa.Schema) -> list[str]:
@@ -231,7 +246,9 @@ def _arguments(stage: StagePlan, head: HeadRows) -> dict[str, Any]:
     given = {each.attribute: getattr(plan.options, each.attribute) for each in WINDOW_OPTIONS}
     given = {name: value for name, value in given.items() if name not in _NOT_DRAWN}
     given |= {"let": {name: str(each) for name, each in options.let}}
-    given |= {name: None if given[name] is None else str(given[name]) for name in ("where", "distinct", "having")}
+    given |= {
+        name: None if given[name] is None else str(given[name]) for name in ("where", "match", "distinct", "having")
+    }
     has_aggregates = plan.options.operator is None and plan.options.emit == "aggregates"
     marks: Any = None
     if plan.takes_marks and stage.marks != STREAM:

@@ -13,6 +13,7 @@ import pytest
 
 from support.in_process import done
 from support.processes import manifest, table
+from wincli.cli.inspection.forecast import drawing
 
 DAYS = 3
 RANGE = ("--start", "2026-01-01", "--end", "2026-01-04", "--state", "state")
@@ -95,6 +96,9 @@ def test_units_with_files_on_one_side_only_are_an_error(tmp_path: Path) -> None:
         ("q=r on nothing", (), "no column 'nothing'"),
         ("q=r on k by ts=nothing", (), "no column 'nothing'"),
         ("q=r on k", ("--key", "v"), "the key is v"),
+        ("q=r on k2=k", ("--let", "k2=k"), "'k2' is computed by --let"),
+        ("q=r on k by t2=ts", ("--let", "t2=ts"), "compute it in a stage before, as with window count(1)"),
+        ("q=r on e_k=k", ("--enrich", "e=r/2026-01-01.parquet on k"), "'e_k' is computed by --enrich e"),
         ("q=r on k", ("--order-by", "arrival"), "two logs have no common order of arrival"),
         ("q=r on k", ("--enrich", "q=r on k asof ts"), "--join q has the name of another log or table"),
     ],
@@ -249,3 +253,31 @@ def test_a_late_row_is_rejected_whatever_its_key(tmp_path: Path, how: str, reaso
     (tmp_path / "two").mkdir()
     run_nights(tmp_path / "two", f"on k by t {how}", (keyed((9, "a")), keyed()), (keyed(*rows[1:]), keyed()), more=more)
     assert manifest(tmp_path / "two" / "out1")["counts"]["rejected"] == reasons
+
+
+PLANNED = [
+    (("--window", "around(2h, 1h)", "--match", "q_m > v"), "pane 0: "),
+    (("--window", "sliding, count(2) join count(1)"), "pane 0: "),
+    (("--window", "time(6h)", "--agg", "n=count()"), "  n="),
+]
+
+
+@pytest.mark.parametrize(("words", "drawn"), PLANNED)
+def test_a_plan_draws_both_sides(tmp_path: Path, words: tuple[str, ...], drawn: str) -> None:
+    put_logs(tmp_path)
+    out = done(tmp_path, "plan", "--join", "q=r on k where (m > 3) take m", *words, "l", "out").out
+    assert drawn in out
+    assert "right a:" in out
+
+
+def test_a_plan_over_first_rows_draws_both_sides_as_far_as_both_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pq.write_table(pa.table({"t": range(0, 200, 10), "v": range(20)}), tmp_path / "l.parquet")
+    pq.write_table(pa.table({"t": range(200), "m": range(200)}), tmp_path / "r.parquet")
+    monkeypatch.setattr(drawing, "_HEAD", 40)
+    monkeypatch.setattr(drawing, "_PIECE", 1)
+    out = done(tmp_path, "plan", "--join", "q=r.parquet by t", "--window", "around(3, 0)", "l.parquet", "out").out
+    assert out.count("left") > 1
+    assert [line.split("  ")[-2] for line in out.splitlines() if "pane 1:" in line] == ["7..10"]
+    assert "drawn over the first 22 rows as they arrive" in out

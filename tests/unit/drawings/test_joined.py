@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
 from support.drawn_windows import counts_of_svg
 from wincli.windowing.drawings.draw import draw
+from wincli.windowing.errors import ConfigError
 
 TRADES = pa.table({"k": [1, 1, 1, 2], "t": [1, 4, 8, 6]})
 QUOTES = pa.table({"k": [1, 1, 1, 1, 1, 2], "t": [1, 2, 3, 5, 9, 20], "v": [1.0, 2, 3, 4, 5, 6]})
@@ -68,3 +71,28 @@ def test_of_many_rows_it_says_how_many_are_not_drawn() -> None:
     assert lane.panes[-1].count - len(lane.panes[-1].places) > 0
     for pane in lane.panes:
         assert pane.count == min(pane.number, 150) + 2
+
+
+@pytest.mark.parametrize(
+    ("window", "join", "calls", "ends"),
+    [
+        ("around(2, 1)", "q on k by t left", ["n=count()", "m=max(q_v)"], ["n=3  m=4", "n=0  m=-"]),
+        ("around(2, 1)", "q on k by t left take v", {"m": "max(q_v - t)"}, ["m=1", "m=0", "m=-3", "m=-"]),
+        ("time(5)", "q on k by t", ["n=count()"], ["5 rows  0..5  n=6", "3 rows  5..10  n=2"]),
+        ("sliding, count(1) join count(2)", "q on k by t", ["n=count()"], ["2 rows  n=1", "3 rows  n=2"]),
+    ],
+)
+def test_aggregates_of_pairs_stand_beside_their_panes(window: str, join: str, calls: Any, ends: list[str]) -> None:
+    panes = [
+        line for line in str(draw(TRADES, window, join={join: QUOTES}, aggregates=calls)).splitlines() if "pane" in line
+    ]
+    assert [end for end in ends if not any(line.endswith(end) for line in panes)] == []
+
+
+def test_pairs_alone_have_no_aggregates_beside_them() -> None:
+    assert "=" not in str(draw(TRADES, "at(-1, 2)", join={"q on k by t left": QUOTES}))
+
+
+def test_a_computed_key_is_none_of_both_logs() -> None:
+    with pytest.raises(ConfigError, match="'c' is computed by --let"):
+        draw(TRADES, "around(1, 1)", join={"q on c=k by t": QUOTES}, let={"c": "k + 1"})
