@@ -356,7 +356,8 @@ def sides_of_call(
     stream, of_right = stream_of_columns(left), stream_of_columns(right)
     own = () if of_right is None else of_right.own
     key = as_names(given.get("key", ()), "key")
-    sides = bind_sides(replace(join, path="*"), spec, left, right, key, order_by, (), stream, own)
+    lets = {name: "--let" for name, _ in _as_lets(given.get("let") or [], "let")}
+    sides = bind_sides(replace(join, path="*"), spec, left, right, key, order_by, (), stream, own, lets)
     return sides, {"join": sides.join, "key": sides.key, "order_by": sides.order_by, "stream": stream}
 
 

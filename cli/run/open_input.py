@@ -86,19 +86,31 @@ def with_right(
         return source
     right = _open_table(job, asked, executor, known.tables.get(asked.name, ()), paths.get(asked.name))
     with naming_stage(job, stage.name):
-        sides = sides_with(stage, right, source.schema, source.stream, frozenset(source.constants))
+        own = {f"{each.name}_": f"--enrich {each.name}" for each in job.enrichments}
+        own |= {part.name: f"--enrich {each.name}" for each in job.enrichments for part in each.take or () if part.name}
+        sides = sides_with(stage, right, source.schema, source.stream, frozenset(source.constants), own)
     return join_sources(source, right, sides)
 
 
 def sides_with(
-    stage: Stage, right: FileSource, left: pa.Schema, stream: StreamInfo | None, of_folders: Collection[str]
+    stage: Stage,
+    right: FileSource,
+    left: pa.Schema,
+    stream: StreamInfo | None,
+    of_folders: Collection[str],
+    computed: Mapping[str, str] = {},
 ) -> Sides:
-    """Return both sides of a stage's join; ``left``, ``stream`` and ``of_folders`` are of its input."""
+    """Return both sides of a stage's join; ``left``, ``stream`` and ``of_folders`` are of its input.
+
+    ``computed``: columns that it gets besides those of ``--let``, as `bind_sides` takes them.
+    """
     order_by: Any = "arrival" if stage.order_by == ("arrival",) else stage.order_by
     spec = stage.spec
     assert isinstance(spec, Joined), "a stage with another log joins it"
+    computed = {**computed, **{name: "--let" for name, _ in stage.options.let}}
     return bind_sides(
-        spec.join, spec.window, left, right.schema, stage.key, order_by, of_folders, stream, own_columns(right)
+        *(spec.join, spec.window, left, right.schema, stage.key, order_by, of_folders, stream, own_columns(right)),
+        computed=computed,
     )
 
 

@@ -6,7 +6,7 @@ null in the columns of the other side. But the key and the order have one column
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -117,17 +117,25 @@ def bind_sides(
     of_folders: Collection[str] = (),
     stream: StreamInfo | None = None,
     right_own: Collection[str] = (),
+    computed: Mapping[str, str] = {},
 ) -> Sides:
     """Bind both sides of a join with a path to their columns.
 
     ``key``, ``order_by``: as the job says them. ``of_folders``, ``stream``: of the left, as `make_plan` takes them.
-    ``right_own``: columns that the right has as a stream of wincli, which are taken only by name. Raises `ConfigError`
-    for columns that are missing, do not compare or would have one name, and where the job and the join disagree.
+    ``right_own``: columns that the right has as a stream of wincli, which are taken only by name. ``computed``: the
+    option that computes a column of the left, by its name, or by what names of several begin with, ``NAME_``. Raises
+    `ConfigError` for columns that are missing or computed, do not compare or would have one name, and where the job and
+    the join disagree.
     """
     who, spec = f"--join {join.name}", spec.window if isinstance(spec, Joined) else spec
     if order_by == "arrival":
         raise ConfigError(f"{who}: two logs have no common order of arrival", "order by columns of both")
     join = replace(join, keys=join_keys(join, key))
+    for name in (*(pair.left for pair in join.keys), *(join_order(join, order_by) or ())):
+        of = next((of for own, of in computed.items() if name.startswith(own) and own in (name, f"{own[:-1]}_")), None)
+        if name not in left.names and of is not None:
+            what = f"{who}: {name!r} is computed by {of}, and rows of both sides meet by columns of their logs"
+            raise ConfigError(what, "compute it in a stage before, as with window count(1), let and emit rows")
     keys = bind_keys(who, join.keys, left, right)
     orders = _orders(who, join, spec, left, order_by, time_columns(left, left, key, of_folders))
     ordering = tuple(bind_pair(who, pair, left, right) for pair in orders)

@@ -33,7 +33,7 @@ from .sink import FileSink, check_types
 # A run must not read what it writes, and who reads a result must not read another one with it.
 
 
-_REMEDY = {"output": "choose an output folder apart from the {}s", "state": "choose a state folder apart from the {}s"}
+_REMEDY = {"output": "choose an output folder apart from it", "state": "choose a state folder apart from it"}
 _DEEPEST = 8
 _MOST = 100
 _REMEDY_EACH = "give each stage an output folder of its own"
@@ -50,7 +50,7 @@ def refuse_overlap(
     The output is around a glob if it contains the part before the first wildcard or, on a local file system, any match.
     Raises `InputError` where the file system of an input cannot be reached.
     """
-    do = _REMEDY[role].format(what)
+    do = _REMEDY[role]
     for text in inputs:
         try:
             if is_address(text):

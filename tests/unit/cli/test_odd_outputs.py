@@ -55,7 +55,7 @@ def test_an_output_over_its_own_job_file_or_enrich_table_is_refused(here: Path) 
     (here / "job.yaml").rename(here / "out" / "job.yaml")
     (here / "out" / "names.csv").write_text("user,name\na,Ann\n")
     ran = wincli_here("run", "out/job.yaml", "--mode", "overwrite", "--plain", cwd=here)
-    refused(ran, "output out contains the job file out/job.yaml; choose an output folder apart from the job files")
+    refused(ran, "output out contains the job file out/job.yaml; choose an output folder apart from it")
     flags = ("--mode", "overwrite", "--enrich", "n=out/names.csv on user")
     for command in ("run", "plan"):
         ran = wincli_here(command, *RUN[1:], *flags, "in", "out", cwd=here)

@@ -459,7 +459,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_refused(here: Path, out: str, source: str, how: str) -> None:
     with pytest.raises(ConfigError, match=f"output {out} {how}") as caught:
         refuse_overlap(locate(out), [source.format(here=here)])
-    assert str(caught.value).endswith("choose an output folder apart from the inputs")
+    assert str(caught.value).endswith("choose an output folder apart from it")
 
 
 @pytest.mark.parametrize(
