@@ -98,6 +98,8 @@ def _sections(forecast: Forecast) -> Iterator[tuple[str, Sequence[str]]]:
         lines = [f"{of}{words}: {names}"]
         if found["cut_at"] is not None:
             lines.append(f"cut at {count_of(found['cut_at'], 'row')} by --limit: the input has more")
+        if "ends" in found:
+            lines.append(_ends_text(found["ends"]))
         yield "input", [*lines, *(f"passed over: {each}" for each in found["skipped"]), *_columns(found["columns"])]
     for stage in forecast.stages:
         named = f"stage {stage['name']}: {stage['window']}" if len(forecast.stages) > 1 else stage["window"]
@@ -110,6 +112,19 @@ def _sections(forecast: Forecast) -> Iterator[tuple[str, Sequence[str]]]:
         yield "output", [where, *_columns(stage["columns"])]
     if forecast.notes:
         yield "notes", forecast.notes
+
+
+def _ends_text(ends: Values) -> str:
+    """Return when both sides of a join end, and what that means for rows of the next unit."""
+    text, later = (
+        f"the left ends at {ends['left']}, the right at {ends['right']}",
+        "left" if ends["left_behind"] else "right",
+    )
+    if not (count := ends[f"{later}_behind"]):
+        return text
+    other = "right" if later == "left" else "left"
+    behind = f"at most {count_of(count, 'row')} of the {later} {'is' if count == 1 else 'are'} behind it"
+    return f"{text}: {behind}; rows of the {other} before the later end are late in the next unit"
 
 
 def _head(forecast: Forecast) -> Iterator[str]:

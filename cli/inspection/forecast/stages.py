@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ....conf.job import PIPE, Job
 from ....conf.spark import usable_cores
-from ....readers.joined import sides_of
+from ....readers.joined import is_right, sides_of
 from ....readers.source import FileSource
 from ....windowing.columns.arrays import is_instant
 from ....windowing.enrichment.step import enrichments_of, without_enrichments
@@ -23,6 +24,7 @@ from ....windowing.local_executor import LocalExecutor
 from ....windowing.planning.matched_calls import shown_calls
 from ....windowing.planning.plan import Plan
 from ....windowing.planning.result_schema import FIXED, MARK, OUTPUTS
+from ....windowing.ports import ColumnRange
 from ....windowing.spark.boot import Progress
 from ....windowing.spark.setup import is_local
 from ....windowing.support.formats import FORMATS
@@ -231,7 +233,55 @@ def input_of(plan: JobPlan) -> Values:
         "columns": list(input_columns(plan.job, source, plan.stages[0].plan)),
         "skipped": list(source.skipped),  # unreadable paths that are passed over, each with its reason
         "cut_at": plan.cut_at,
+        **({} if (ends := ends_of_sides(source)) is None else {"ends": ends}),  # of both sides of a join
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Highest:
+    """A `windowing.ports.Condition` that is true for all rows, and keeps the ranges of a column that it is asked of."""
+
+    columns: tuple[str]
+    seen: list[ColumnRange]
+
+    def is_never_true(self, ranges: Mapping[str, ColumnRange]) -> bool:
+        self.seen.extend(ranges[name] for name in self.columns if name in ranges)
+        return False
+
+
+def ends_of_sides(source: FileSource) -> Values | None:
+    """Return the last order value of both sides of a join, and how many rows at most of the later are behind the other.
+
+    Only statistics of files are read; None where they do not say it, as those of text.
+    """
+    sides = sides_of(source)
+    if sides is None or sides.join.name not in source.rights:
+        return None
+    pair, right = sides.orders[0], source.rights[sides.join.name]
+    left = replace(source, steps=())
+    splits = [split for split in left.splits if not is_right(left, split.file)]
+    ends, every = list[Any](), list[list[tuple[Any, int]]]()
+    for side, name, own in ((left, pair.left, splits), (right, pair.right, right.splits)):
+        condition = _Highest((name,), [])
+        for split in own:
+            side.parts_with(split, condition)
+        if sum(each.rows for each in condition.seen) != sum(split.rows for split in own):
+            return None
+        try:
+            highs = [
+                (pa.scalar(each.high).cast(pair.type), each.rows) for each in condition.seen if each.high is not None
+            ]
+        except pa.ArrowException:
+            return None
+        if not highs or pa.types.is_floating(pair.type):  # NaN is in no statistics
+            return None
+        every.append(highs)
+        ends.append(pc.max(pa.array([high.as_py() for high, _ in highs], pair.type)))
+    behind = [
+        sum(rows for high, rows in highs if pc.greater(high, end).as_py())
+        for highs, end in zip(every, reversed(ends), strict=True)
+    ]
+    return {"left": str(ends[0]), "right": str(ends[1]), "left_behind": behind[0], "right_behind": behind[1]}
 
 
 def stage_of(plan: JobPlan, stage: StagePlan) -> Values:

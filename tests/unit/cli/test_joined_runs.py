@@ -281,3 +281,13 @@ def test_a_plan_over_first_rows_draws_both_sides_as_far_as_both_are_read(
     assert out.count("left") > 1
     assert [line.split("  ")[-2] for line in out.splitlines() if "pane 1:" in line] == ["7..10"]
     assert "drawn over the first 22 rows as they arrive" in out
+
+
+def test_a_plan_says_when_both_sides_end(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"t": [1, 5, 9], "v": [1, 2, 3]}), tmp_path / "l.parquet")
+    pq.write_table(pa.table({"at": [2, 5, 20, 30], "m": [1, 2, 3, 4]}), tmp_path / "r.parquet", row_group_size=2)
+    join = ("--join", "q=r.parquet by t=at", "--window", "around(3, 0)")
+    out = " ".join(done(tmp_path, "plan", *join, "l.parquet", "out").out.split())
+    assert "the left ends at 9, the right at 30: at most 2 rows of the right are behind it" in out
+    (tmp_path / "l.csv").write_text("t,v\n1,2\n")
+    assert "ends at" not in done(tmp_path, "plan", *join, "l.csv", "out").out
