@@ -227,28 +227,60 @@ def test_tables_are_joined_encoded_where_all_are() -> None:
     assert concatenate([tables[0], tables[0]]).schema.field("x").type == encoded.type
 
 
-@given(st.lists(st.lists(st.tuples(byte_texts().map(lambda t: (t or [b""])[0]), st.integers(0, 3)), max_size=12),
-                min_size=1, max_size=4), st.sampled_from([pa.string(), pa.binary()]), st.booleans())  # fmt: skip
-def test_parts_merge_into_what_is_built_of_all_rows(
-    parts: list[list[tuple[bytes, int]]], kind: pa.DataType, is_ordered: bool
-) -> None:
-    def batch(rows: list[tuple[bytes, int]]) -> pa.RecordBatch:
-        key = in_type([text for text, _ in rows], kind)
-        return pa.RecordBatch.from_arrays([key, pa.array([t for _, t in rows], pa.int64())], names=["k", "t"])
+FORMS = ["plain", "dictionary", "with nulls", "nothing but nulls"]
 
-    order = ["t"] if is_ordered else []
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.tuples(byte_texts().map(lambda t: (t or [b""])[0]), st.integers(0, 3)), max_size=12),
+            st.sampled_from(FORMS),
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    st.sampled_from([pa.string(), pa.binary()]),
+    st.sampled_from([[], ["t"], ["t", "n"]]),
+    st.booleans(),
+)
+def test_parts_merge_into_what_is_built_of_all_rows(
+    drawn: list[tuple[list[tuple[bytes, int]], str]], kind: pa.DataType, order: list[str], is_keyed: bool
+) -> None:
+    parts = [rows for rows, _ in drawn]
+
+    def batch(rows: list[tuple[bytes, int]], form: str = "plain") -> pa.RecordBatch:
+        has = [form != "nothing but nulls" and (form != "with nulls" or i % 3 > 0) for i in range(len(rows))]
+        texts = pa.array([f"{t}" if own else None for own, (_, t) in zip(has, rows, strict=True)], pa.string())
+        columns = {
+            "k": in_type([text for text, _ in rows], kind),
+            "t": pa.array([t for _, t in rows], pa.int64()),
+            "n": pa.array([7 - t if own else None for own, (_, t) in zip(has, rows, strict=True)], pa.float32()),
+            "b": pa.array([t > 1 if own else None for own, (_, t) in zip(has, rows, strict=True)], pa.bool_()),
+            "s": texts.dictionary_encode() if form == "dictionary" else texts,
+        }
+        return pa.RecordBatch.from_pydict(columns)
+
+    key, values = ["k"] if is_keyed else [], ["t", "n", "b", "s"]
     starts = [0, *accumulate(map(len, parts))]
+    batches = [batch(*each) for each in drawn]
     with patch.object(sort_keys, "_SAMPLED", 2):
         built = [
-            build(batch(rows), np.arange(start, start + len(rows)), ["k"], order, ["t"])
-            for start, rows in zip(starts, parts, strict=False)
+            build(rows, np.arange(start, start + rows.num_rows), key, order, values)
+            for start, rows in zip(starts, batches, strict=False)
         ]
         found = merge(built)
-    flat = [row for part in parts for row in part]
-    whole = build(batch(flat), np.arange(len(flat)), ["k"], order, ["t"])
+    flat = concatenate([pa.Table.from_batches([each]) for each in batches])
+    whole = build(flat, np.arange(flat.num_rows), key, order, values)
     assert as_told(found) == as_told(whole)
-    rows = batch(flat).to_pylist()
-    expected = sorted(range(len(rows)), key=lambda i: (comparable(rows[i]["k"]), rows[i]["t"] if order else 0, i))
+    for column in found.rows.columns:
+        column.validate(full=True)
+    encoded = {form == "dictionary" for rows, form in drawn if rows and form != "nothing but nulls"}
+    if len(drawn) > 1 and encoded and not all(batch.column("s").null_count == batch.num_rows for batch in batches):
+        assert pa.types.is_dictionary(found.rows.schema.field("s").type) == (encoded == {True})
+    expected = sorted(
+        range(flat.num_rows),
+        key=lambda i: (*(comparable(flat.column(name)[i].as_py()) for name in [*key, *order]), i),
+    )
     assert found.pos.tolist() == expected
 
 
@@ -278,8 +310,8 @@ def test_rows_are_in_numeric_order_for_every_sort_algorithm(numbers: list[int], 
 
 
 def as_told(sequences: Sequences) -> list[Any]:
-    assert sequences.keys is not None
-    return [sequences.keys.to_pydict(), sequences.bounds.tolist(), sequences.rows.to_pydict(), sequences.pos.tolist()]
+    keys = None if sequences.keys is None else sequences.keys.to_pydict()
+    return [keys, sequences.bounds.tolist(), sequences.rows.to_pydict(), sequences.pos.tolist()]
 
 
 def test_no_marks_keep_no_rows_in_memory() -> None:
