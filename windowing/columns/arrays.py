@@ -74,7 +74,9 @@ def latest_clock(clocks: Iterable[ClockValue | None]) -> ClockValue | None:
 
 
 def spread(first: Ints, counts: Ints) -> Ints:
-    """Return runs of numbers, one after the other: ``counts`` from each of ``first`` on."""
+    """Return runs of numbers, one after the other: ``counts`` from each of ``first`` on. It may be ``first`` itself."""
+    if (counts == 1).all():
+        return first
     ends = np.cumsum(counts)
     return np.repeat(first - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)
 

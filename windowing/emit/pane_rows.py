@@ -20,7 +20,7 @@ from ..language.patterns import MATCHED_AS
 from ..language.spec import At, Joined
 from ..planning.plan import Plan
 from ..rows.membership import Ranges, batches, ranges
-from ..rows.pairs import pair_rows
+from ..rows.pairs import each_pair, pair_rows, without_padding
 from ..rows.panes import Panes
 from ..rows.sequence import Sequences, take_rows
 from .lasting_rows import Instants, insides, instants
@@ -62,18 +62,17 @@ def rows_of_pairs(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tu
         panes = panes.in_turn(np.lexsort([panes.number, panes.key]), panes.membership)
     pairs = panes.pairs
     assert pairs is not None
-    counts, ends = pairs.counts, pairs.ends
+    counts, ends, stored = pairs.counts, pairs.ends, without_padding(sequences.rows, plan.pair_columns)
     panes = replace(panes, membership=ranges(ends[:-1], ends[1:]))
     for first, stop in [*batches(panes.membership, _PAIRS)] or [(0, 0)]:
         some = panes.part(first, stop)
         spans = slice(pairs.bounds[first], pairs.bounds[stop])
-        lo, hi, each = pairs.lo[spans], pairs.hi[spans], counts[spans]
-        left, bounds = np.repeat(pairs.left[spans], each), ends[first : stop + 1] - ends[first]
-        right = np.full(len(left), -1)
-        right[np.repeat(lo < hi, each)] = pairs.right[spread(lo, hi - lo)]
-        rows = pair_rows(sequences.rows, left, right, plan.pair_columns)
-        if pairs.tag is not None:
-            rows = _with_offset(plan, rows, np.repeat(pairs.tag[spans], each))
+        lo, hi, bounds = pairs.lo[spans], pairs.hi[spans], ends[first : stop + 1] - ends[first]
+        left, right = each_pair(pairs.left[spans], lo, hi, pairs.right)
+        rows = pair_rows(stored, left, right, plan.pair_columns)
+        if isinstance(plan.spec, Joined) and isinstance(plan.spec.window, At):
+            tag = None if pairs.tag is None else np.repeat(pairs.tag[spans], counts[spans])
+            rows = _with_offset(plan, plan.spec.window, rows, tag)
         row, of_keys = np.where(left < 0, right, left), np.searchsorted(some.key, np.arange(len(sequences.bounds)))
         own = replace(
             sequences, bounds=bounds[of_keys], rows=_computed(plan, rows, some), pos=sequences.pos[row], rank=None
@@ -89,13 +88,12 @@ def _sums(values: Ints, bounds: Ints) -> Ints:
     return np.asarray(reached[bounds[1:] - bounds[0]] - reached[bounds[:-1] - bounds[0]])
 
 
-def _with_offset(plan: Plan, rows: pa.RecordBatch, tag: Ints) -> pa.RecordBatch:
-    """Append the offset of each pair. ``tag``: int64, which one."""
-    assert isinstance(plan.spec, Joined)
-    assert isinstance(plan.spec.window, At)
+def _with_offset(plan: Plan, window: At, rows: pa.RecordBatch, tag: Ints | None) -> pa.RecordBatch:
+    """Append the offset of each pair. ``tag``: int64, which one; None: there is one."""
     field = plan.pane_schema.field(0)
-    offsets = pa.array([float(each) for each in plan.spec.window.offsets]).cast(field.type)
-    return rows.append_column(field, offsets.take(pa.array(tag)))
+    offsets = pa.array([float(each) for each in window.offsets]).cast(field.type)
+    found = pa.repeat(offsets[0], rows.num_rows) if tag is None else offsets.take(pa.array(tag))
+    return rows.append_column(field, found)
 
 
 def _picked(panes: Panes, picks: Ints) -> Panes:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import Ints, combined, take_or_null
+from ..columns.arrays import Ints, combined, spread, take_or_null
 from ..columns.radix_sort import ascend
 from ..columns.sort_keys import sort_keys
 from ..columns.text_sort import take_column
@@ -81,14 +81,15 @@ def row_batches(plan: Plan, sequences: Sequences, panes: Panes, pane_columns: pa
     for first, stop in batches(panes.membership):
         rows, bounds = gathered(panes.membership, first, stop)
         counts = np.diff(bounds)
-        pane = np.repeat(np.arange(first, stop), counts)
         if sort_words:
+            pane = np.repeat(np.arange(first, stop), counts)
             rows = rows[np.lexsort([*(key[rows] for keys in reversed(sort_words) for key in keys), pane])]
         if not plain:
             rows = np.insert(rows, bounds[:-1][counts == 0], -1)
             counts = np.maximum(counts, 1)
-            pane = np.repeat(np.arange(first, stop), counts)
-        table = pane_columns.take(pa.array(pane))
+        table = pane_columns.slice(first, stop - first)
+        if not (counts == 1).all():
+            table = table.take(pa.array(np.repeat(np.arange(stop - first), counts)))
         is_run = bool(len(rows)) and rows[-1] - rows[0] == len(rows) - 1 and bool((np.diff(rows) == 1).all())
         there = None if is_run else pa.array(rows, mask=rows < 0)
         for name in plan.rows:
@@ -110,7 +111,7 @@ def _with_marks(table: pa.Table, rows: Ints, counts: Ints) -> pa.Table:
     """Add the number of each row in its pane, and the marks: at the last row, or alone where the row is -1."""
     ends = np.cumsum(counts)
     none = rows < 0
-    place = np.arange(len(rows)) - np.repeat(ends - counts, counts)
+    place = spread(np.zeros(len(counts), np.int64), counts)
     word = np.where(none, np.int8(1), np.int8(0))
     last = np.zeros(len(rows), np.bool_)
     last[ends - 1] = True

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns.arrays import Ints, Mask
+from ..columns.arrays import spread as runs
 from ..columns.radix_sort import pair_order
 from ..support.jit import kernel
 
@@ -355,8 +356,7 @@ def gathered(membership: Membership, first: int, stop: int) -> tuple[Ints, Ints]
         bounds = np.concatenate([[0], np.cumsum(np.cumsum(changes[:panes]))]).astype(np.int64)
         return membership.row[mine][spread(enter, leave, bounds)], bounds
     counts = (membership.hi - membership.lo)[first:stop]
-    bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    entries = np.repeat(membership.lo[first:stop] - bounds[:-1], counts) + np.arange(bounds[-1])
+    bounds, entries = np.append(0, np.cumsum(counts)), runs(membership.lo[first:stop], counts)
     return (entries if membership.row is None else membership.row[entries]), bounds
 
 

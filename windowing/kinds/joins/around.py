@@ -56,6 +56,22 @@ def _places(bounds: Ints, wanted: Any, among_bounds: Ints, among: Any, is_above:
     return out
 
 
+@kernel
+def _newest(
+    bounds: Ints, limit: Any, oldest: Any, among_bounds: Ints, among: Any, lonely: Mask, is_above: bool
+) -> tuple[Ints, Ints]:
+    """Return the range of the newest of ``among`` up to each limit, int64 (n,): one, or none where it is too old.
+
+    ``oldest``: (n,), how old it may be; (0,): any age. ``lonely``: bool (K,), the keys that find none.
+    """
+    lo, hi = np.empty(len(limit), np.int64), _places(bounds, limit, among_bounds, among, is_above)
+    for k in range(len(bounds) - 1):
+        for i in range(bounds[k], bounds[k + 1]):
+            is_there = hi[i] > among_bounds[k] and not lonely[k]
+            lo[i] = hi[i] - (is_there and (len(oldest) == 0 or among[hi[i] - 1] >= oldest[i]))
+    return lo, hi
+
+
 @dataclass(frozen=True, slots=True)
 class _Side:
     """The rows of one side.
@@ -94,7 +110,7 @@ class _Spans:
     """Right rows of left rows, at least one span for each left row; it is empty where it has none.
 
     ``owner``: int64 (S,), which of the left rows. ``lo``, ``hi``: int64 (S,), ranges of the right rows.
-    ``tag``: int64 (S,), the number of the offset; None: there are no offsets.
+    ``tag``: int64 (S,), the number of the offset; None: there is one, or none.
     """
 
     owner: Ints
@@ -194,18 +210,18 @@ class AroundKind(WindowKind):
         return _Spans(np.arange(len(lo)), lo, hi)
 
     def _at(self, sides: _Sides, window: At) -> _Spans:
-        left, right = sides.left, sides.right
-        ends = np.empty((len(left.row), len(window.offsets)), np.int64)
-        found = np.empty(ends.shape, np.bool_)
-        for number, offset in enumerate(window.offsets):
-            limit, is_above = sides.later(left.clock, offset), not self.spec.join.strict
-            ends[:, number] = end = _places(left.bounds, limit, right.bounds, right.clock, is_above)
-            found[:, number] = there = (end > right.bounds[:-1][left.key]) & ~sides.lonely[left.key]
+        left, right, is_above = sides.left, sides.right, not self.spec.join.strict
+        found = list[tuple[Ints, Ints]]()
+        for offset in window.offsets:
+            limit, oldest = sides.later(left.clock, offset), left.clock[:0]
             if window.within is not None:
                 oldest = sides.later(left.clock, offset - window.within)
-                found[there, number] = right.clock[end[there] - 1] >= oldest[there]
-        hi, tag = ends.ravel(), np.tile(np.arange(len(window.offsets)), len(left.row))
-        return _Spans(np.repeat(np.arange(len(left.row)), len(window.offsets)), hi - found.ravel(), hi, tag)
+            found.append(_newest(left.bounds, limit, oldest, right.bounds, right.clock, sides.lonely, is_above))
+        every = np.arange(len(left.row))
+        if len(found) == 1:
+            return _Spans(every, *found[0])
+        lo, hi = (np.stack(each, axis=1).ravel() for each in zip(*found, strict=True))
+        return _Spans(np.repeat(every, len(found)), lo, hi, np.tile(np.arange(len(found)), len(left.row)))
 
     def _spans(self, sequences: Sequences, sides: _Sides, context: WindowContext) -> _Spans:
         window = self.spec.window
@@ -388,8 +404,7 @@ class AroundKind(WindowKind):
     def _offsets(self, pane: KeyPanes, sides: _Sides, window: At, row: int) -> Iterator[Fact]:
         found = self._at(sides, window)
         for at in np.flatnonzero(sides.left.row[found.owner] == row).tolist():
-            assert found.tag is not None
-            offset = exact_text(window.offsets[int(found.tag[at])])
+            offset = exact_text(window.offsets[0 if found.tag is None else int(found.tag[at])])
             newest = int(sides.right.row[found.hi[at] - 1]) if found.hi[at] > 0 and not sides.lonely.any() else None
             if newest is None:
                 yield Fact("other", f"at offset {offset} there is no right row of its key", None)
