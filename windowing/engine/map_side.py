@@ -135,9 +135,12 @@ class ChunkRows:
     selection: RowSelection
 
 
-def read_rows(work: TaskContext, chunk: Chunk) -> ChunkRows:
-    """Read all splits of a chunk with the columns that the plan needs, and find the rows that are rejected."""
-    batches = [work.source.read(split, work.columns, work.encoded) for split in chunk.splits]
+def read_rows(work: TaskContext, chunk: Chunk, in_codes: Sequence[str] = ()) -> ChunkRows:
+    """Read all splits of a chunk with the columns that the plan needs, and find the rows that are rejected.
+
+    ``in_codes``: text columns that may stay dictionaries, as keys may.
+    """
+    batches = [work.source.read(split, work.columns, [*work.encoded, *in_codes]) for split in chunk.splits]
     rows = concatenate([batch.rows for batch in batches])
     pos = batches[0].pos if len(batches) == 1 else np.concatenate([batch.pos for batch in batches])
     cut = work.reached.cut
@@ -262,6 +265,7 @@ def blocks_of(work: TaskContext, cuts: SliceBounds | None, chunks: Sequence[Chun
             None,
         )
     offsets, slices = slice_offsets(merged.sequences, cuts), slices_of(cuts)
+    merged = replace(merged, sequences=_without_long_dictionaries(merged.sequences, slices))
     account_slice = merged.chunk % slices
     for i in range(slices):
         part = part_of(merged.sequences, int(offsets[i]), int(offsets[i + 1]))
@@ -270,9 +274,18 @@ def blocks_of(work: TaskContext, cuts: SliceBounds | None, chunks: Sequence[Chun
             yield i, partial(write, replace(merged, sequences=part, account=own), chunks[0].base)
 
 
+def _without_long_dictionaries(sequences: Sequences, slices: int) -> Sequences:
+    """Decode the texts of dictionaries that are no shorter than the rows of a slice: each block has all of one."""
+    rows = sequences.rows
+    for at, column in enumerate(rows.columns):
+        if pa.types.is_dictionary(column.type) and len(column.dictionary) * slices >= max(1, len(sequences)):
+            rows = rows.set_column(at, rows.schema.names[at], column.dictionary_decode())
+    return replace(sequences, rows=rows)
+
+
 def read_chunk(work: TaskContext, chunk: Chunk) -> ShuffleBlock:
     """Read all splits of a chunk, write its rejects, and sort the other rows into sequences."""
-    read = read_rows(work, chunk)
+    read = read_rows(work, chunk, work.in_codes)
     rows_in = chunk.rows - read.selection.mark_only - sum(batch.elsewhere for batch in read.batches)
     counts = Counts(rows_in=rows_in, filtered=read.selection.filtered)
     sequences = sequences_of(work, read.rows, read.pos, read.reasons)

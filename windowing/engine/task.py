@@ -100,6 +100,13 @@ class TaskContext:
         keys = [name for name in self.plan.key if name not in self.plan.read_values]
         return [name for name in keys if pa.types.is_string(self.source.schema.field(name).type)]
 
+    @property
+    def in_codes(self) -> list[str]:
+        """Text columns that rows of the result show, and nothing else reads: the same; a state has them plain."""
+        if not self.source.columnar or self.restore_point is not None or self.state_files is not None:
+            return []
+        return [name for name in self.plan.only_shown if pa.types.is_string(self.source.schema.field(name).type)]
+
 
 def with_projection(work: TaskContext) -> TaskContext:
     """Return a context whose source has the columns and rows that the window sees of its input."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
@@ -292,6 +293,17 @@ class Plan:
         used += [b.filter for b in self.aggregates if b.filter is not None]
         used += [*(c for b in self.aggregates for c in b.columns), *(c for p in self.of_panes for c in p.value.columns)]
         return [*used, *self.of_left]
+
+    @property
+    def only_shown(self) -> list[str]:
+        """The columns of sequences that rows of the result show, and nothing else reads."""
+        if self.options.operator is not None:
+            return []
+        reads = Counter([*self._used, *self.key, *(() if self.match is None else self.match.value.columns)])
+        stored = dict(() if self.pairs is None else self.pairs.right)
+        others = {stored.get(name, name) for name, uses in reads.items() if uses > 1 or name not in self.rows}
+        found = dict.fromkeys(stored.get(name, name) for name in self.rows)
+        return [name for name in found if name in self.values and name not in {*others, *self.looked_at}]
 
     @property
     def pair_columns(self) -> PairColumns:

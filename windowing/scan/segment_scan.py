@@ -15,7 +15,7 @@ from ..kinds.context import Signals
 from ..kinds.segment_summary import EntryState
 from ..planning.plan import Plan, panes_only
 from ..rows.panes import ContinuedWindow
-from ..rows.sequence import Sequences, one_batch, take_rows
+from ..rows.sequence import Sequences, take_rows
 from ..rows.sequence import concatenate as concatenate_sequences
 from ..state.carry import Carry, Registers
 from ..state.window_state import WindowState, fresh, no_row_state
@@ -82,7 +82,7 @@ def open_before(earlier: Sequence[Sequences], segment: Sequences) -> Sequences:
     filled = [part for part in earlier if len(part)]
     if len(filled) < 2:
         return (filled or [nothing])[0]
-    rows = one_batch(pa.Table.from_batches([part.rows for part in filled]))
+    rows = concatenate_sequences([pa.Table.from_batches([part.rows]) for part in filled])
     pos = np.concatenate([part.pos for part in filled])
     return replace(nothing, bounds=np.array([0, len(pos)]), rows=rows, pos=pos)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -13,14 +15,15 @@ from hypothesis import strategies as st
 
 import wincli
 from support import strategies as my
-from support.event_logs import as_files
+from support.event_logs import as_files, sliced
 from support.in_memory_engine import MemorySource, run_in_memory
 from support.strategies import examples
 from wincli.windowing.engine.range_cuts import PLACE, Samples, SliceBounds, choose_bounds, slice_bounds, slice_offsets
+from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
-from wincli.windowing.ports import Counts
+from wincli.windowing.ports import Batch, Counts, Split
 from wincli.windowing.rows.sequence import build, one_batch
 
 AGGREGATES = ["count()", "ids=collect(id)", "top=max(a)"]
@@ -49,6 +52,44 @@ def key_cuts(draw: st.DrawFn, stream: my.Stream) -> pa.Table | None:
 
 def sortable_keys(stream: my.Stream) -> bool:
     return not any(pa.types.is_decimal256(stream.kind(name)) for name in stream.key)
+
+
+@dataclass
+class SomeInCodes(MemorySource):
+    """A source of which files with an even number have no dictionaries."""
+
+    def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
+        if not self.steps and split.file % 2 == 0:
+            dictionary = [name for name in dictionary if name == "user"]
+        return super().read(split, columns, dictionary)
+
+
+ROWS: list[tuple[str, dict[str, Any]]] = [
+    ("count(2)", {}),
+    ("delta(n, 3)", {"having": parse_expression("note <> 'b'")}),
+    ("gap(n, 2)", {"let": (("more", parse_expression("note || '!'")),)}),
+    ("split(kind <> first(kind))", {}),
+    ("sliding, count(2)", {"emit": "entered"}),
+]
+
+
+@examples(100)
+@given(st.data(), st.sampled_from(ROWS), st.booleans(), st.sampled_from([["user"], []]))
+def test_texts_that_rows_show_are_the_same_whether_files_store_codes(
+    data: st.DataObject, job: tuple[str, dict[str, Any]], few: bool, key: list[str]
+) -> None:
+    window, options = job
+    texts = st.none() | (st.sampled_from("ab") if few else st.text("abcdefgh", max_size=3))
+    rows = data.draw(st.lists(st.tuples(st.sampled_from("xyz"), st.integers(0, 20), texts, texts), max_size=30))
+    user, n, kind, note = ([row[at] for row in rows] for at in range(4))
+    columns = {"user": pa.array(user, pa.string()), "n": pa.array(n, pa.int64())}
+    table = pa.table({**columns, "kind": pa.array(kind, pa.string()), "note": pa.array(note, pa.string())})
+    files, chunks = as_files(data.draw, table)
+    plan = make_plan(parse_window(window), table.schema, key, ["n"], None, Options(**{"emit": "rows", **options}))
+    whole = run_in_memory(plan, MemorySource([table], [[]]), [], None, "none").table
+    source = SomeInCodes(files.tables, files.cuts)
+    cut = run_in_memory(plan, source, chunks, sliced(plan, table, data.draw(st.integers(1, 20))), "none")
+    assert cut.table.equals(whole), (cut.table, whole)
 
 
 @examples(200)
