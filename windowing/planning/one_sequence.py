@@ -255,7 +255,14 @@ def _columns(join: Join, schema: pa.Schema) -> tuple[tuple[str, ...], tuple[tupl
         right = tuple((name, name) for name in schema.names[:at])
     else:
         right = tuple((name, join.stored(own)) for name, own in join.columns(()).items())
-    return tuple(name for name in schema.names[at + 1 :] if not name.startswith(HIDDEN)), right
+    left = tuple(name for name in schema.names[at + 1 :] if not name.startswith(HIDDEN))
+    if join.how == "union":
+        return left, right
+    # the order of a right row stands in that of the left, too: where it has the same type it is read once
+    again = {join.stored(pair.right): pair.left for pair in join.orders}
+    types = dict(zip(schema.names, schema.types, strict=True))
+    again = {own: name for own, name in again.items() if types.get(own) == types[name]}
+    return left, tuple((name, again.get(stored, stored)) for name, stored in right)
 
 
 def _reads_right_alone(sides: OneSequence, calls: Calls) -> bool:
