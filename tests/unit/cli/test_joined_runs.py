@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import wincli
 from support.in_process import done
 from support.processes import manifest, table
 from wincli.cli.inspection.forecast import drawing
@@ -291,3 +292,21 @@ def test_a_plan_says_when_both_sides_end(tmp_path: Path) -> None:
     assert "the left ends at 9, the right at 30: at most 2 rows of the right are behind it" in out
     (tmp_path / "l.csv").write_text("t,v\n1,2\n")
     assert "ends at" not in done(tmp_path, "plan", *join, "l.csv", "out").out
+
+
+@pytest.mark.parametrize("says_sides", [True, False])
+def test_states_of_one_log_go_on_that_do_not_say_on_which_side_a_row_still_is(says_sides: bool) -> None:
+    """As those up to 0.21: each row is on all its sides, and had a partner on all of them or on none."""
+    found: list[Any] = []
+    state: Any = "new"
+    job: dict[str, Any] = {"join": "r by t left", "match": "t = r_t - 1"}
+    for times in ((1, 2), (3,), (4,)):
+        log = pa.table({"t": pa.array(times, pa.int64())})
+        more = {"at_end": "flush" if times == (4,) else "hold"}
+        result, after = wincli.aggregate(log, "sliding, count(2) join count(2)", **job, **more, state=state)
+        keys = after.to_pylist()
+        for row in (row for key in keys for row in key["_rows"] or []):
+            row["_side"] = row["_side"] if says_sides else 3
+        state = pa.Table.from_pylist(keys, after.schema)
+        found += [(row["_at"], row["t"], row["r_t"]) for row in result.to_pylist() if row["_mark"] != "only"]
+    assert found == [(2, 1, 2), (3, 2, 3), (4, 3, 4), (None, 4, None)]
