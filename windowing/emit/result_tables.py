@@ -90,7 +90,12 @@ def row_batches(plan: Plan, sequences: Sequences, panes: Panes, pane_columns: pa
         table = pane_columns.slice(first, stop - first)
         if not (counts == 1).all():
             table = table.take(pa.array(np.repeat(np.arange(stop - first), counts)))
-        is_run = bool(len(rows)) and rows[-1] - rows[0] == len(rows) - 1 and bool((np.diff(rows) == 1).all())
+        is_run = (
+            bool(len(rows))
+            and bool(rows[0] >= 0)
+            and rows[-1] - rows[0] == len(rows) - 1
+            and bool((np.diff(rows) == 1).all())
+        )
         there = None if is_run else pa.array(rows, mask=rows < 0)
         for name in plan.rows:
             column = sequences.rows.column(name)

@@ -111,3 +111,19 @@ def test_empty_row_keeps_panes_without_pairs() -> None:
     rows = [(0, 0, "left"), (0, 1, "right"), (0, 4, "left"), (0, 10, "right")]
     found = joined(rows, "time(3)", "inner", aggregates=["n=count()"], empty="row", match=None).to_pylist()
     assert [(row["window_start"], row["n"]) for row in found] == [(0, 1), (3, 0), (6, 0), (9, 0)]
+
+
+def test_a_pane_without_pairs_comes_before_the_first_pair() -> None:
+    rows = [(0, 0, "left"), (0, 4, "left"), (0, 5, "right")]
+    found = joined(rows, "time(3)", "inner", empty="row", match=None).to_pylist()
+    assert [(row["window_start"], row["t"], row["_mark"]) for row in found] == [(0, None, "only"), (3, 4, "window")]
+
+
+def test_rows_wait_for_the_next_night_where_no_pane_shows_a_pair_yet() -> None:
+    nights: list[list[Drawn]] = [[(0, 0, "right")], [(0, 1, "left"), (0, 9, "left")]]
+    state: Any = "new"
+    found: list[Any] = []
+    for night in nights:
+        result, state = joined(night, "time(3)", "left", match=None, state=state, at_end="hold")
+        found += result.to_pylist()
+    assert [(row["t"], row["r_t"]) for row in found] == [(1, 0)]

@@ -180,12 +180,11 @@ class OneWindowKind(WindowKind):
         self, sequences: Sequences, context: WindowContext, panes: Panes | None, key_lifetimes: Lifetimes | None
     ) -> Mask:
         """Return the rows that the window holds open."""
-        whole = None if panes is None else panes.whole  # which may have panes where ``panes`` has none
-        retained = self.inner.retained_rows(sequences, context, whole, key_lifetimes)
+        retained = self.inner.retained_rows(sequences, context, _whole(panes), key_lifetimes)
         return retained & np.repeat(meets(sequences), np.diff(sequences.bounds))
 
     def settled_rows(self, sequences: Sequences, panes: Panes | None, retained: Mask) -> Mask:
-        return self.inner.settled_rows(sequences, None if panes is None else panes.whole, retained)
+        return self.inner.settled_rows(sequences, _whole(panes), retained)
 
     def full_and_baseline(self, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:
         return self.inner.full_and_baseline(sequences, restored)
@@ -225,6 +224,10 @@ class OneWindowKind(WindowKind):
             for at in of[:1].tolist():
                 yield from partners_in(panes, every[bounds[at] : bounds[at + 1]], np.array([row]))
         yield how_fact(self.spec.join.how)
+
+
+def _whole(panes: Panes | None) -> Panes | None:
+    return None if panes is None else panes.whole  # also where no pane shows a pair
 
 
 def _with_bounds(panes: Panes, sequences: Sequences) -> Panes:
