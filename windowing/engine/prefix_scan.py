@@ -22,9 +22,10 @@ from ..kinds.segment_summary import EntryState, Passage
 from ..ports import ChunkAccount, Executor
 from ..rows.marks import epochs
 from ..rows.sequence import Sequences
-from ..scan.continue_scan import End, retain
+from ..scan.continue_scan import End
 from ..scan.scan import falls_of
 from ..scan.segment_scan import (
+    carry_behind,
     continued_before,
     count_segment,
     entry_carry,
@@ -106,24 +107,25 @@ def scan_from_entry(
 
 
 # Windows that overlap go on from segment to segment with the rows that they retain, as incremental runs do. How many
-# panes came out before a segment, and which rows these have shown, takes a scan of each: that is done side by side.
+# panes came out before a segment, and which rows these have shown, takes a scan of each: that is done side by side,
+# unless what windows retain or show goes by what came out before (`Needs.in_turn`).
 
 
 def _go_through(work: TaskContext, segments: Sequence[Segment]) -> list[ChainLink]:
     """Go through the segments of a key, and store with which window state each begins."""
-    plan = work.plan
-    signals = read_signals(work) if plan.kind.needs.watermark else no_signals(work)
+    plan, signals = work.plan, _signals_of(work)
     carry, links, starts, before = Carry(), list[ChainLink](), [0], None
     for number, segment in enumerate(segments):
         rows = read_segment(work, segment)
         passed = signals.first(int(epochs(part_of(rows, 0, 1), signals.marks)[0]))
         if before is not None:
-            carry = retain(plan, before, passed, carry)
+            carry = carry_behind(plan, carry, before, passed)
         first = number
         if carry.state is not None:
             rank = carry.state.sequences.rank
             assert rank is not None
-            first = int(np.searchsorted(starts, rank[0], side="right")) - 1 if len(rank) else number
+            if len(rank) and not plan.kind.needs.in_turn:
+                first = int(np.searchsorted(starts, rank[0], side="right")) - 1
             write_carry(work, segment.name, carry.state)
         retained_of = tuple((earlier, 0) for earlier in range(first, number))
         links.append(ChainLink(number == 0, len(passed), retained_of, carry.registers.clock))
@@ -144,7 +146,7 @@ def _carry_of_chain(
     if link.is_first:
         return carry
     state = read_carry(work, task.segment.name)
-    if is_counted:
+    if is_counted and not work.plan.kind.needs.in_turn:
         state = replace(state, key_state=replace(state.key_state, windows=np.array([link.windows])))
         if task.before:
             counted = [work.sink.read_scratch(f"{earlier.name}-shown") for earlier, _ in task.before]
@@ -172,11 +174,13 @@ def _chained_tasks(
     executor: Executor,
 ) -> list[SegmentTask]:
     chains = executor.map("follow", partial(_go_through, work), keys)
-    counted = [
-        tasks_of(cuts, segments, links, [link.signals for link in links], clock)[:-1]
+    known = [
+        tasks_of(cuts, segments, links, [link.signals for link in links], clock)
         for segments, links in zip(keys, chains, strict=True)
     ]
-    windows = iter(executor.map("count", partial(_count, work), [task for tasks in counted for task in tasks]))
+    if work.plan.kind.needs.in_turn:
+        return [task for tasks in known for task in tasks]
+    windows = iter(executor.map("count", partial(_count, work), [task for tasks in known for task in tasks[:-1]]))
     tasks = list[SegmentTask]()
     for segments, links in zip(keys, chains, strict=True):
         before = accumulate((next(windows) for _ in links[:-1]), initial=0)
@@ -243,7 +247,7 @@ def scan_staged_segments(
     by_key = segments_by_key(cuts, [segment for report in reports for segment in report.segments])
     keys = [[segment for segment, _ in of_key] for of_key in by_key]
     clock, plan = latest_clock(report.clock for report in reports), work.plan
-    if plan.kind.needs.overlaps:
+    if plan.kind.needs.is_chained:
         tasks = _chained_tasks(work, cuts, keys, clock, executor)
     else:
         passages: list[list[Passage]] = [[] for _ in keys]
@@ -266,10 +270,13 @@ def _scan_staged(work: TaskContext, task: SegmentTask) -> TaskReport:
 def _staged(work: TaskContext, task: SegmentTask) -> tuple[Sequences, Signals]:
     """Return the rows of a segment, which stay on disk until they are used, and the signals before the next one."""
     rows = read_segment(work, task.segment)
-    if not (work.plan.takes_marks or work.plan.kind.needs.watermark):
-        return rows, no_signals(work)
-    signals = read_signals(work)
+    signals = _signals_of(work)
     return rows, signals if task.signals is None else signals.first(task.signals)
+
+
+def _signals_of(work: TaskContext) -> Signals:
+    has_any = work.plan.takes_marks or work.plan.kind.needs.watermark
+    return read_signals(work) if has_any else no_signals(work)
 
 
 def _staged_from(work: TaskContext, segment: Segment, first: int) -> Sequences:

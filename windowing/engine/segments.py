@@ -171,7 +171,7 @@ def write_segment(work: TaskContext, index: int, side: int, segment: Sequences, 
     name = f"slice-{index:05d}-{side}"
     write_rows(work, name, segment)
     plan, summary = work.plan, None
-    if not plan.kind.needs.overlaps:
+    if not plan.kind.needs.is_chained:
         summary = tumbling(plan).summarise(segment, signals, plan.context)
     return Segment(index, side, name, segment.keys), summary
 

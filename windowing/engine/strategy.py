@@ -241,7 +241,7 @@ class LargestWindow:
 def largest_window(work: TaskContext, sample: Sample) -> LargestWindow | None:
     """Return the largest tumbling window, where one task holds all its rows and needs more memory than for a slice."""
     plan, rows = work.plan, sample.rows
-    if sample.is_small or plan.kind.needs.overlaps:
+    if sample.is_small or plan.kind.needs.is_chained:
         return None
     calls = calls_over_all_rows(plan, work.source.schema)
     if not calls:

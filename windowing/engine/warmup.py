@@ -17,12 +17,13 @@ from ..planning.plan import Plan, panes_only
 from ..rows.marks import no_marks
 from ..rows.merge import merge
 from ..rows.sequence import Sequences, build
-from ..scan.continue_scan import End, continue_scan, retain
+from ..scan.continue_scan import End, continue_scan
 from ..scan.lag_rows import OrderedRows, with_lag_columns
 from ..scan.row_validation import assess, merged_watermarks
 from ..scan.scan import can_preaggregate, preaggregate
 from ..scan.segment_scan import (
     can_be_cut,
+    carry_behind,
     continued_before,
     entry_carry,
     scan_segment,
@@ -51,8 +52,8 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
         key = None if merged.keys is None else merged.keys.slice(0, 1)
         one = Sequences(key, np.array([0, 1]), merged.rows.slice(0, 1), merged.pos[:1], merged.order)
         has_order = not any(pa.types.is_null(one.rows.schema.field(name).type) for name in plan.sort)  # else no rows
-        if plan.kind.needs.overlaps:
-            retain(plan, one, signals, retain(plan, one, signals, Carry()))
+        if plan.kind.needs.is_chained:
+            carry_behind(plan, carry_behind(plan, Carry(), one, signals), one, signals)
         elif (entry := _entry_state(plan, one)).before and has_order and sends_partials(plan, schema):
             own = plan
             if any(bound.is_user_function for bound in plan.aggregates):

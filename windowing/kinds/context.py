@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ..clock.interval_grid import instants_at
 from ..clock.watermark import NO_LEVEL, Watermarks
 from ..columns.arrays import ClockValue, Ints, Mask
 from ..enrichment.window_table import WindowTable
@@ -15,6 +17,7 @@ from ..rows.marks import Marks
 from ..rows.membership import Ranges, edge_rows
 from ..rows.pairs import PairCondition
 from ..rows.panes import Panes
+from ..rows.sequence import Sequences
 from ..state.window_state import RestoredState
 from .evictions import Evictions
 
@@ -49,6 +52,16 @@ class WindowContext(Options):
     def hold(self) -> bool:
         """Whether the data continues after the last row."""
         return self.at_end == "hold"
+
+
+def ticks_before(at: pa.Array, context: WindowContext, sequences: Sequences, waits: bool) -> Mask:
+    """Return which ticks an earlier run has seen, bool, in their shape. ``waits``: as of `Needs`."""
+    if context.since is None:
+        return np.zeros(len(at), np.bool_)
+    # where rows at the instant of a tick enter at that tick, more of them may have come: that tick was not emitted
+    compare = pc.less if waits or context.closed == "right" else pc.less_equal
+    clock_before = instants_at(context.since, sequences, at.type)
+    return np.asarray(compare(at, clock_before).fill_null(False).to_numpy(zero_copy_only=False))
 
 
 # When rows enter and leave a window, as each kind says.

@@ -123,6 +123,8 @@ class Needs:
     ``can_cut``: whether keys may be cut into segments.
     ``run_through``: of tumbling windows, whether segments of a key are run through, one after the other: what is open
         before one decides what happens in it.
+    ``in_turn``: whether what came out before a cut decides what windows retain or show: then the segments of a key are
+        scanned one after the other, to know with what each begins.
     ``pane_columns``: the columns that rows have in a pane alone, with their types: then a pane has rows of its own,
         a row once for each pane that shows it.
     ``changes_of_groups``: whether a pane emits only the groups that differ from the pane before it.
@@ -159,6 +161,7 @@ class Needs:
     cells: bool = False
     can_cut: bool = True
     run_through: bool = False
+    in_turn: bool = False
     pane_columns: Mapping[str, pa.DataType] = field(default_factory=dict)
     changes_of_groups: bool = False
     sum_of_nothing: int | None = None
@@ -171,6 +174,11 @@ class Needs:
     def expressions(self) -> Mapping[str, Expression]:
         """Those of ``operands`` that are expressions, by the column that holds their values."""
         return {operand_column(each): each for each in self.operands if not isinstance(each, str)}
+
+    @property
+    def is_chained(self) -> bool:
+        """Whether segments begin with a window state, as units of a range do; else summaries say how they begin."""
+        return self.overlaps or self.in_turn
 
     @property
     def shares_rows(self) -> bool:

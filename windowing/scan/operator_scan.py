@@ -13,11 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..clock.interval_grid import instants_at
 from ..columns.arrays import Ints, Mask
 from ..emit.operator_scenes import OperatorOutcome
 from ..emit.result_columns import HiddenPanes
-from ..kinds.context import Signals, WindowContext
+from ..kinds.context import Signals, WindowContext, ticks_before
 from ..kinds.contract import WindowKind
 from ..kinds.key_lifetimes import Lifetimes, lifetimes
 from ..planning.plan import Plan
@@ -175,11 +174,7 @@ def caused_before(
     out |= (cause >= rows) & (cause < rows + restored.signals)
     if at is None or context.since is None:
         return out
-    by_tick = cause == BY_TICK
-    clock_before = instants_at(context.since, sequences, at.type)
-    # where rows at the instant of a tick enter at that tick, more of them may have come: that tick was not emitted
-    compare = pc.less if kind.needs.waits or context.closed == "right" else pc.less_equal
-    return out | (by_tick & compare(at, clock_before).fill_null(False).to_numpy(zero_copy_only=False))
+    return out | ((cause == BY_TICK) & ticks_before(at, context, sequences, kind.needs.waits))
 
 
 # Rows and key state that windows keep at the end of a run, for the next run (semantics section 7).

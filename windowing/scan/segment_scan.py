@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import Ints, combined
+from ..columns.arrays import Ints, combined, latest_clock
 from ..emit.aggregate_rows import can_combine, combine_window, merging_plan
 from ..kinds.context import Signals
 from ..kinds.segment_summary import EntryState
@@ -19,10 +19,10 @@ from ..rows.sequence import Sequences, take_rows
 from ..rows.sequence import concatenate as concatenate_sequences
 from ..state.carry import Carry, Registers
 from ..state.window_state import WindowState, fresh, no_row_state
-from .continue_scan import End, continue_scan
+from .continue_scan import End, continue_scan, retain
 from .lag_rows import OrderedRows
 from .operator_scan import ScanResult
-from .scan import compares_with_previous_pane
+from .scan import compares_with_previous_pane, latest
 
 
 def can_be_cut(plan: Plan) -> bool:
@@ -33,7 +33,7 @@ def can_be_cut(plan: Plan) -> bool:
     if options.operator is not None or compares_with_previous_pane(plan) or options.empty == "mark":
         return False
     # Float aggregates of groups in panes that share rows may depend on cuts.
-    if options.group_by and plan.kind.needs.shares_rows:
+    if options.group_by and plan.kind.needs.shares_rows and not plan.pane_schema.names:
         return False
     if options.partial and not plan.key:  # mark-only rows come last in a result, so one task must write them
         return False
@@ -71,9 +71,30 @@ def count_segment(plan: Plan, carry: Carry, segment: Sequences, signals: Signals
 
     Returns the count and the arrival positions of these rows, int64.
     """
-    scanned = scan_segment(panes_only(plan), carry, segment, signals, End(is_continued=True))
+    scanned = scan_segment(_quiet(plan), carry, segment, signals, End(is_continued=True))
     assert scanned.state is not None
     return scanned.windows, scanned.state.sequences.pos[scanned.state.row_state.shown]
+
+
+def carry_behind(plan: Plan, carry: Carry, segment: Sequences, signals: Signals) -> Carry:
+    """Return with what the next segment begins, where segments are chained (`Needs.is_chained`).
+
+    ``carry``: with what this one begins. ``signals``: those before the next one. Unless segments are scanned in turn,
+    what panes have shown, and how many they are, takes `count_segment`.
+    """
+    if not plan.kind.needs.in_turn:
+        return retain(plan, segment, signals, carry)
+    clock = latest_clock([latest(plan, segment.rows), carry.registers.clock])
+    quiet = _quiet(plan)
+    quiet = replace(quiet, options=replace(quiet.options, at_end="hold"))
+    _, behind = continue_scan(quiet, OrderedRows(segment), signals, carry, End(clock, is_continued=True)).settle()
+    return Carry(Registers(clock=clock, advances=signals.watermarks), behind.state)
+
+
+def _quiet(plan: Plan) -> Plan:
+    """Return the plan of the same panes without results; which panes of pairs there are depends on ``emit``."""
+    quiet = panes_only(plan)
+    return replace(quiet, options=replace(quiet.options, emit=plan.options.emit))
 
 
 def open_before(earlier: Sequence[Sequences], segment: Sequences) -> Sequences:

@@ -127,3 +127,22 @@ def test_rows_wait_for_the_next_night_where_no_pane_shows_a_pair_yet() -> None:
         result, state = joined(night, "time(3)", "left", match=None, state=state, at_end="hold")
         found += result.to_pylist()
     assert [(row["t"], row["r_t"]) for row in found] == [(1, 0)]
+
+
+@given(ROWS, st.sampled_from(HOW), st.integers(0, 9))
+@examples(300)
+def test_nights_have_the_panes_without_pairs_of_one_run(rows: list[Drawn], how: str, cut: int) -> None:
+    """A window whose rows all came in the first night may close in the second."""
+    nights = [[row for row in rows if (row[1] < cut) == is_first] for is_first in (True, False)]
+    more: dict[str, Any] = {"empty": "row", "match": None}
+    state: Any = "new"
+    found: list[tuple[str, ...]] = []
+    for night, at_end in zip(nights, ("hold", "flush"), strict=True):
+        result, state = joined(night, "time(3)", how, state=state, at_end=at_end, **more)
+        found += told_of(result)
+    assert sorted(found) == sorted(told_of(joined(rows, "time(3)", how, **more)))
+
+
+def told_of(result: pa.Table) -> list[tuple[str, ...]]:
+    names = ("k", "window", "window_start", "t", "r_t", "_row", "_mark")
+    return [tuple(str(row[name]) for name in names) for row in result.to_pylist()]

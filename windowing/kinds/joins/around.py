@@ -437,6 +437,5 @@ def around_kind(spec: Joined) -> AroundKind:
     else:
         assert isinstance(window, Around)
         before, after = window.before, window.after
-    # whether a right row had a partner is known once the panes before a cut have come out
-    needs = Needs(go_on=False, attributes=(), clock=True, causes="ticks", waits=True, can_cut=not has_bit)
+    needs = Needs(go_on=False, attributes=(), clock=True, causes="ticks", waits=True, in_turn=has_bit)
     return AroundKind(spec, needs, before, after)

@@ -23,10 +23,10 @@ from ...language.spec import Joined
 from ...rows.marks import Marks
 from ...rows.membership import covered, edge_rows, gathered, ranges, take
 from ...rows.pairs import Pairs
-from ...rows.panes import CLOSED_BY, Outputs, Panes, reason
+from ...rows.panes import BY_TICK, CLOSED_BY, Outputs, Panes, reason
 from ...rows.sequence import Sequences
 from ...state.window_state import RestoredState
-from ..context import Signals, WindowContext
+from ..context import Signals, WindowContext, ticks_before
 from ..contract import WindowKind
 from ..facts import Fact, KeyPane, KeyPanes
 from ..key_lifetimes import Lifetimes
@@ -78,7 +78,7 @@ class OneWindowKind(WindowKind):
         kept = shown > 0
         may_meet = meets(sequences)
         if context.empty == "row":
-            kept |= self._empty(whole, rows, bounds, sequences, context)
+            kept |= (bounds[1:] == bounds[:-1]) | ~self._out_before(whole, sequences, context)
         kept &= may_meet[whole.key]
         picks, spans = np.flatnonzero(kept), np.flatnonzero(kept[of])
         pairs = Pairs(np.append(0, np.cumsum(shown[picks])), left[spans], lo[spans], hi[spans], right)
@@ -119,12 +119,11 @@ class OneWindowKind(WindowKind):
         of, left, lo, hi = (np.insert(each, at, new) for each, new in more)
         return of, left, lo, hi
 
-    def _empty(self, whole: Panes, rows: Ints, bounds: Ints, sequences: Sequences, context: WindowContext) -> Mask:
-        """Return the panes that come out although they show nothing: not those that did so before a cut."""
-        if context.restored is None:
-            return np.ones(len(whole), np.bool_)
-        is_new = np.append(0, np.cumsum(context.restored.is_new(sequences.bounds)[rows]))[bounds]
-        return (bounds[1:] == bounds[:-1]) | (is_new[1:] > is_new[:-1])
+    def _out_before(self, whole: Panes, sequences: Sequences, context: WindowContext) -> Mask:
+        """Return which panes that have rows came out before a cut, bool (P,)."""
+        if context.restored is None or whole.at is None:
+            return np.zeros(len(whole), np.bool_)
+        return (whole.cause == BY_TICK) & ticks_before(whole.at, context, sequences, self.needs.waits)
 
     def _with_alone(self, panes: Panes, sequences: Sequences, keys: Ints, context: WindowContext) -> Panes:
         """Add the rows of keys that equal nothing, each alone and at once: they take no place in a window."""
@@ -257,8 +256,9 @@ def one_window_kind(spec: Joined, inner: WindowKind) -> OneWindowKind:
         options=inner.needs.options - {"ends", "partial", "changes", "left", "emit evicted"},
         go_on=False,
         cells=False,
-        can_cut=False,
+        can_cut=True,
         run_through=False,
+        in_turn=not inner.needs.overlaps,
         changes_of_groups=False,
         by_count=None,
         rows_out_per_row=max(Fraction(2), inner.needs.rows_out_per_row),

@@ -574,7 +574,7 @@ def sides_kind(spec: Joined) -> SidesKind:
         waits=clock,
         options=frozenset(options),
         go_on=False,
-        can_cut=False,
+        in_turn=spec.join.how != "inner",  # whether a row had a partner
         rows_out_per_row=Fraction(2),
     )
     return SidesKind(spec, windows, needs)
