@@ -20,7 +20,7 @@ from ..language.patterns import MATCHED_AS
 from ..language.spec import At, Joined
 from ..planning.plan import Plan
 from ..rows.membership import Ranges, batches, ranges
-from ..rows.pairs import each_pair, pair_rows, without_padding
+from ..rows.pairs import Pairs, each_pair, pair_rows, without_padding
 from ..rows.panes import Panes
 from ..rows.sequence import Sequences, take_rows
 from .lasting_rows import Instants, insides, instants
@@ -55,31 +55,41 @@ def rows_of_panes(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tu
 def rows_of_pairs(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tuple[Sequences, Panes]]:
     """Yield panes of pairs in their order, some at a time, with a row for each pair.
 
-    A row without a partner is a row, too, which panes of aggregates do not show. Keys, causes and `Panes.pairs` are
-    those of ``panes``.
+    A row without a partner is a row, too, which panes of aggregates do not show. Keys and causes are those of
+    ``panes``. A large pane comes in pieces, where its rows are the result.
     """
     if not ascend(panes.key, panes.number):
         panes = panes.in_turn(np.lexsort([panes.number, panes.key]), panes.membership)
     pairs = panes.pairs
     assert pairs is not None
-    counts, ends, stored = pairs.counts, pairs.ends, without_padding(sequences.rows, plan.pair_columns)
+    ends, stored = pairs.ends, without_padding(sequences.rows, plan.pair_columns)
     panes = replace(panes, membership=ranges(ends[:-1], ends[1:]))
+    in_pieces = plan.emits_rows and not plan.sort_rows and plan.having is None  # these look at all rows of a pane
     for first, stop in [*batches(panes.membership, _PAIRS)] or [(0, 0)]:
         some = panes.part(first, stop)
-        spans = slice(pairs.bounds[first], pairs.bounds[stop])
-        lo, hi, bounds = pairs.lo[spans], pairs.hi[spans], ends[first : stop + 1] - ends[first]
-        left, right = each_pair(pairs.left[spans], lo, hi, pairs.right)
-        rows = pair_rows(stored, left, right, plan.pair_columns)
-        if isinstance(plan.spec, Joined) and isinstance(plan.spec.window, At):
-            tag = None if pairs.tag is None else np.repeat(pairs.tag[spans], counts[spans])
-            rows = _with_offset(plan, plan.spec.window, rows, tag)
-        row, of_keys = np.where(left < 0, right, left), np.searchsorted(some.key, np.arange(len(sequences.bounds)))
-        own = replace(
-            sequences, bounds=bounds[of_keys], rows=_computed(plan, rows, some), pos=sequences.pos[row], rank=None
-        )
-        # a left row without a partner stands alone in a pane of aggregates, which is empty
-        shown = bounds[1:] if plan.emits_rows else bounds[:-1] + _sums(hi - lo, pairs.bounds[first : stop + 1])
-        yield own, replace(some, membership=ranges(bounds[:-1], shown))
+        assert some.pairs is not None
+        is_large = in_pieces and ends[stop] - ends[first] > _PAIRS
+        for piece in some.pairs.pieces(_PAIRS) if is_large else [some.pairs]:
+            yield _rows_of_piece(plan, sequences, stored, replace(some, pairs=piece), piece)
+
+
+def _rows_of_piece(
+    plan: Plan, sequences: Sequences, stored: pa.RecordBatch, panes: Panes, pairs: Pairs
+) -> tuple[Sequences, Panes]:
+    """Return panes and a row for each of their pairs. ``stored``: the rows as `without_padding` gives them."""
+    bounds = pairs.ends
+    left, right = each_pair(pairs.left, pairs.lo, pairs.hi, pairs.right)
+    rows = pair_rows(stored, left, right, plan.pair_columns)
+    if isinstance(plan.spec, Joined) and isinstance(plan.spec.window, At):
+        tag = None if pairs.tag is None else np.repeat(pairs.tag, pairs.counts)
+        rows = _with_offset(plan, plan.spec.window, rows, tag)
+    row, of_keys = np.where(left < 0, right, left), np.searchsorted(panes.key, np.arange(len(sequences.bounds)))
+    own = replace(
+        sequences, bounds=bounds[of_keys], rows=_computed(plan, rows, panes), pos=sequences.pos[row], rank=None
+    )
+    # a left row without a partner stands alone in a pane of aggregates, which is empty
+    shown = bounds[1:] if plan.emits_rows else bounds[:-1] + _sums(pairs.hi - pairs.lo, pairs.bounds)
+    return own, replace(panes, membership=ranges(bounds[:-1], shown))
 
 
 def _sums(values: Ints, bounds: Ints) -> Ints:

@@ -138,8 +138,8 @@ class HiddenPanes:
 def with_result_values(plan: Plan, tables: Iterator[pa.Table], hidden: HiddenPanes) -> Iterator[pa.Table]:
     """Add the columns of `Plan.results`, and yield the rows for which `Plan.having` is true, in the plan's columns.
 
-    No pane has rows in two of the ``tables``. A mark of a row that is left out stays, as a mark-only row. Raises
-    `DataError` where an expression fails, with key and window.
+    Where there is a condition, no pane has rows in two of the ``tables``. A mark of a row that is left out stays, as a
+    mark-only row. Raises `DataError` where an expression fails, with key and window.
     """
     marks: list[pa.Table] = []
     for table in tables:

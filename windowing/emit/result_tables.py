@@ -101,7 +101,8 @@ def row_batches(plan: Plan, sequences: Sequences, panes: Panes, pane_columns: pa
             column = sequences.rows.column(name)
             column = column.slice(rows[0], len(rows)) if there is None else column.take(there)
             table = table.append_column(name, column)
-        yield table if plain else _with_marks(table, rows, counts)
+        piece = None if panes.pairs is None else panes.pairs.piece
+        yield table if plain else _with_marks(table, rows, counts, piece or (0, True))
 
 
 def _sort_words(sequences: Sequences, key: SortKey) -> list[Ints]:
@@ -112,14 +113,17 @@ def _sort_words(sequences: Sequences, key: SortKey) -> list[Ints]:
     return [~ascending if key.descending else ascending, null]
 
 
-def _with_marks(table: pa.Table, rows: Ints, counts: Ints) -> pa.Table:
-    """Add the number of each row in its pane, and the marks: at the last row, or alone where the row is -1."""
+def _with_marks(table: pa.Table, rows: Ints, counts: Ints, piece: tuple[int, bool]) -> pa.Table:
+    """Add the number of each row in its pane, and the marks: at the last row, or alone where the row is -1.
+
+    ``piece``: as of `Pairs`.
+    """
     ends = np.cumsum(counts)
     none = rows < 0
-    place = spread(np.zeros(len(counts), np.int64), counts)
+    place = spread(np.full(len(counts), piece[0]), counts)
     word = np.where(none, np.int8(1), np.int8(0))
     last = np.zeros(len(rows), np.bool_)
-    last[ends - 1] = True
+    last[ends - 1] = piece[1]
     marks = pa.DictionaryArray.from_arrays(pa.array(word, mask=~last), pa.array(["window", "only"]))
     return table.append_column(ROW, pa.array(place, mask=none)).append_column(MARK, marks)
 

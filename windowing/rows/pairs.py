@@ -6,6 +6,7 @@ row of the same schema in which both are filled: so aggregates, conditions and r
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,8 @@ class Pairs:
     ``tag``: int64 (S,), the number of the offset of each span (`At`); None: there is one, or none.
     ``kept``: int8 (n,), the sides on which each of all rows is still there at the end, and `MET` times each side on
         which it had a partner (`language.joins`); None: the data ends, or the window says it otherwise.
+    ``piece``: of one pane that comes out in pieces, how many rows came out before these spans, and whether they are its
+        last; None: panes come out whole.
     """
 
     bounds: Ints
@@ -42,6 +45,7 @@ class Pairs:
     right: Ints
     tag: Ints | None = None
     kept: npt.NDArray[np.int8] | None = None
+    piece: tuple[int, bool] | None = None
 
     def __len__(self) -> int:
         return len(self.bounds) - 1
@@ -60,6 +64,19 @@ class Pairs:
         """Return the rows that a pane shows, int64, ascending, each once."""
         some = self.chosen(slice(at, at + 1))
         return np.unique(np.concatenate([some.left[some.left >= 0], self.right[spread(some.lo, some.hi - some.lo)]]))
+
+    def pieces(self, rows: int) -> Iterator[Pairs]:
+        """Yield the pairs of one pane, so many at a time."""
+        counts = self.counts
+        ends = np.cumsum(counts)
+        for first in range(0, int(ends[-1]), rows):
+            stop = min(int(ends[-1]), first + rows)
+            some = slice(np.searchsorted(ends, first, side="right"), np.searchsorted(ends, stop) + 1)
+            begins, tag = ends[some] - counts[some], None if self.tag is None else self.tag[some]
+            lo, hi = self.lo[some] + np.maximum(first - begins, 0), self.hi[some]
+            hi = np.minimum(hi, self.lo[some] + np.maximum(stop - begins, 0))
+            whole = np.array([0, len(lo)])
+            yield Pairs(whole, self.left[some], lo, hi, self.right, tag, piece=(first, stop == ends[-1]))
 
     def chosen(self, picks: Ints | slice) -> Pairs:
         """Return the pairs of some panes, which may be in any order."""

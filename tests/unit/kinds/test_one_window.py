@@ -7,6 +7,7 @@ time(3)   left   L1  L2 |    L3      pairs (L1 R1) (L2 R1) | (L3 -) under left
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 from hypothesis import given
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import wincli
 from support.strategies import examples
+from support.table_equality import same
 
 WINDOWS = ["time(3)", "count(2)", "gap(t, 1)", "delta(t, 2)", "gap(t, 1) or count(3)"]
 INTERVALS = ["timeInterval, intervalDuration(3)", "timeInterval, intervalDuration(4), creationPeriod(2)"]
@@ -146,3 +148,13 @@ def test_nights_have_the_panes_without_pairs_of_one_run(rows: list[Drawn], how: 
 def told_of(result: pa.Table) -> list[tuple[str, ...]]:
     names = ("k", "window", "window_start", "t", "r_t", "_row", "_mark")
     return [tuple(str(row[name]) for name in names) for row in result.to_pylist()]
+
+
+@given(ROWS, st.sampled_from(["time(3)", *INTERVALS]), st.sampled_from(HOW), st.integers(1, 4))
+@examples(300)
+def test_a_pane_that_comes_out_in_pieces_has_the_rows_of_a_whole_one(
+    rows: list[Drawn], window: str, how: str, most: int
+) -> None:
+    whole = joined(rows, window, how)
+    with patch("wincli.windowing.emit.pane_rows._PAIRS", most):
+        assert same(joined(rows, window, how), whole)
