@@ -262,12 +262,14 @@ class Part:
     ``rows``: how many rows it holds.
     ``nbytes``: its size.
     ``checksum``: of its bytes, as `windowing.support.checksum` computes it; None where there is none.
+    ``digest``: of its rows, as `windowing.columns.row_hashes` computes it; None where there is none.
     """
 
     name: str
     rows: int
     nbytes: int
     checksum: str | None = None
+    digest: str | None = None
 
     @property
     def rank(self) -> tuple[int, str, str]:
@@ -297,12 +299,10 @@ class RowCheck:
 class ResultPart(Part):
     """A file of the result.
 
-    ``digest``: of its rows, as `windowing.columns.row_hashes` computes it; None where rows of these types have none.
     ``statistics``: what a table by version has to know of its columns; None for results in folders.
     ``tail``: the checksum of its last bytes, as `windowing.support.checksum.LAST` has it; None where there is none.
     """
 
-    digest: str | None = None
     statistics: FileStatistics | None = None
     tail: str | None = None
 

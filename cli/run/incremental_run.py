@@ -296,6 +296,7 @@ class UnitRun(PlainRun):
             records.append(StageRecord(run.stage.name, *told))
         stages = tuple(records)
         former, record = self.mode.state.record(self.mode.unit.label), self._record(staged, stages)
+        record = replace(record, digests=tuple(manifest["digest"] for _, manifest in staged.outputs))
         if former is not None:
             same = self._sameness(former, stages, deciding_numbers(staged.plan), executor)
             if same.decides:
@@ -329,6 +330,7 @@ class UnitRun(PlainRun):
             {name: from_root(files) for name, files in table_files(staged.plan).items()},
             tuple(each.as_json() for each in staged.expectations),
             began_numbers=before.numbers if before is not None else None,
+            bases=staged.plan.job.places.bases,
         )
 
     def _sameness(

@@ -17,41 +17,14 @@ import pyarrow as pa
 
 from . import value_words
 from .arrays import Ints, view_of
+from .row_digest import RowDigest
 from .value_words import Flags, Words, has_words, in_type, salt_of, valid_of, words_of
 
 ROWS = 1 << 15
 """Rows of a block: their sums stay in the cache while one column after the other is added."""
 
-_SCHEME = "rows1"
-"""What texts of digests begin with: another way of hashing has another name."""
-
 Add = Callable[[Words, int], None]
 """Adds the hashes of a column, from a row on, to as many sums."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowDigest:
-    """The digest of a set of rows, in which a row may be several times: sums modulo 2**64 of two hashes of each row.
-
-    ``low``, ``high``: the sums. The digest of no rows has two zeros, and digests of two sets add up to that of both.
-    """
-
-    low: int = 0
-    high: int = 0
-
-    def __add__(self, other: RowDigest) -> RowDigest:
-        return RowDigest((self.low + other.low) % (1 << 64), (self.high + other.high) % (1 << 64))
-
-    def __str__(self) -> str:
-        return f"{_SCHEME}:{self.high:016x}{self.low:016x}"
-
-    @classmethod
-    def parse(cls, text: object) -> RowDigest | None:
-        """Return the digest of a text that `str` made; None for any other value, such as a digest of a later scheme."""
-        scheme, _, digits = str(text).partition(":")
-        if scheme != _SCHEME or len(digits) != 32:
-            return None
-        return cls(int(digits[16:], 16), int(digits[:16], 16))
 
 
 @dataclass(slots=True)

@@ -54,8 +54,11 @@ def sealed_text(content: Mapping[str, Any]) -> str:
 def unseal(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a JSON object without its checksum and its fence, if it has them.
 
-    Raises `ValueError` if the checksum is wrong; a fence is no part of what it is of.
+    Raises `ValueError` if the checksum is wrong, or gone from a manifest that says where it was written: all
+    such have one. A fence is no part of what it is of.
     """
+    if CHECKSUM not in content and PLACE in content:
+        raise ValueError("its checksum is gone")
     rest = {key: value for key, value in content.items() if key not in (CHECKSUM, FENCE)}
     if CHECKSUM in content and content[CHECKSUM] != checksum(_canonical(rest)):
         raise ValueError("its checksum is of other content")

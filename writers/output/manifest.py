@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...windowing.columns.row_hashes import RowDigest
+from ...windowing.columns.row_digest import digest_of_all
 from ...windowing.ports import Counts, InputFile, Part, ResultPart, StreamInfo
 from ...windowing.support.checksum import CHECKSUM, TAIL
 from ..commit.version_table import STATISTICS
@@ -51,8 +51,6 @@ def build_manifest(
     ``ahead``: how many rows were ahead of their time, and the first of them; None where nothing looked for them.
     ``windows_late``: how many windows a table has brought too late; None where windows are of no table.
     """
-    digests = [RowDigest.parse(_digest_of(part)) for part in parts]
-    known = [digest for digest in digests if digest is not None]  # of all rows there is none where a part has none
     told = None if stream is None else {"order": [*stream.order], "at": [*stream.at], "own": [*stream.own]}
     return {
         "format": FORMAT,
@@ -71,7 +69,7 @@ def build_manifest(
         "expectations": [dict(each) for each in expectations],
         **({} if windows_late is None else {"windows_late": windows_late}),
         "rows_out": sum(part.rows for part in parts),
-        "digest": str(sum(known, RowDigest())) if len(known) == len(parts) else None,
+        "digest": digest_of_all(part.digest for part in parts),
         "parts": [_part(part) for part in parts],
         "rejects": [_part(part) for part in rejects],
         "seconds": {phase: round(float(spent), 3) for phase, spent in seconds.items()},
@@ -102,12 +100,8 @@ def _part(part: Part) -> dict[str, Any]:
         described[CHECKSUM] = part.checksum
     if isinstance(part, ResultPart) and part.tail is not None:
         described[TAIL] = part.tail
-    if digest := _digest_of(part):
-        described["digest"] = digest
+    if part.digest is not None:
+        described["digest"] = part.digest
     if isinstance(part, ResultPart) and part.statistics is not None:
         described[STATISTICS] = part.statistics
     return described
-
-
-def _digest_of(part: Part) -> str | None:
-    return part.digest if isinstance(part, ResultPart) else None

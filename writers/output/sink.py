@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from pyarrow import fs
 from pyarrow import parquet as pq
 
-from ...windowing.columns.row_hashes import RowDigest, RowHasher, hasher_of
+from ...windowing.columns.row_digest import RowDigest
+from ...windowing.columns.row_hashes import RowHasher, hasher_of
 from ...windowing.errors import NO_TYPE_YET, ConfigError, DataError
 from ...windowing.planning.result_schema import MARK
 from ...windowing.ports import Part, ResultPart

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import fs, parquet
 
 from ...windowing.columns.arrays import combined
+from ...windowing.columns.row_hashes import hasher_of
 from ...windowing.errors import DamagedError, InputError
 from ...windowing.ports import Part
 from ...windowing.state.state_tables import POS, DecidingNumbers, window_numbers
@@ -22,7 +23,7 @@ from ...windowing.state.state_types import exactly
 from ...windowing.support.checksum import Checked, checksum
 from ...windowing.support.file_systems import file_system_of, read_file
 from ...windowing.support.store_errors import store_trouble
-from ..formats.encoder import is_bytes
+from ..formats.encoder import is_bytes, plain
 from ..places.atomic_files import Writable, open_file
 from ..places.os_errors import output_errors, reason
 
@@ -192,7 +193,13 @@ class ParquetStateFiles:
                 checked = Checked(file)
                 types = pa.schema([field.with_type(_plain(field.type)) for field in table.schema])
                 parquet.write_table(_in_types(table, types), checked, compression=_COMPRESSION)
-            return Part(name, table.num_rows, checked.nbytes, checked.checksum)
+            return Part(name, table.num_rows, checked.nbytes, checked.checksum, digest_of(table))
+
+
+def digest_of(table: pa.Table) -> str | None:
+    """Return the digest of the rows of a table of a state; None where a column has a type without a hash."""
+    hasher = hasher_of(plain(table.schema))
+    return None if hasher is None else str(hasher.digest(table))
 
 
 @dataclass(frozen=True, slots=True)

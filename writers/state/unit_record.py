@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ...windowing.columns.row_digest import digest_of_all
 from ...windowing.errors import ConfigError, DamagedError
 from ...windowing.ports import Counts, InputFile, Part, sum_rejected
 from ...windowing.support.checksum import CHECKSUM, read_object, sealed_text, unseal
 
 UNIT_DISTANCE = 10**12
 """The distance between the arrival positions of two units, so that those of one never depend on rows of another."""
-FORMAT = 2
-"""The format of a record; goes up when a key changes its meaning. Format 1 had no checksums."""
+FORMAT = 3
+"""The format of a record. Format 1 had no checksums, format 2 no digests, which earlier versions do not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class StageRecord:
     ``counts``: the row accounting of the stage; plain JSON values.
     ``windows``: the number of windows that were emitted; of a result the number of its rows, for manifests do not count
         windows.
-    ``parts``: the files of its rows and keys in the state.
+    ``parts``: the files of its rows and keys in the state, each with the digest of its rows.
     ``open``: the windows that it left open; None without a state.
     """
 
@@ -60,6 +61,11 @@ class StageRecord:
     windows: int
     parts: tuple[Part, ...]
     open: OpenWindows | None
+
+    @property
+    def digest(self) -> str | None:
+        """The digest of the tables of its window state, however these are divided; None in records of format 2."""
+        return digest_of_all(part.digest for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,8 @@ class UnitRecord:
     ``reruns``: how often it has been run again.
     ``numbers``: the id of the window numbers that it left, where these are others than ``state`` says.
     ``began_numbers``: that of the unit that it restored, where it is not ``began``.
+    ``bases``: the folders below which names of folders gave columns of its input, where these are not its paths.
+    ``digests``: of the rows of each of its ``outputs``, None where they have none; empty in records of format 2.
     """
 
     label: str
@@ -124,6 +132,8 @@ class UnitRecord:
     reruns: int = 0
     numbers: str | None = None
     began_numbers: str | None = None
+    bases: tuple[str, ...] = ()
+    digests: tuple[str | None, ...] = ()
 
     @classmethod
     def of_result(cls, label: str, ordinal: int, manifest: Mapping[str, Any]) -> UnitRecord:
@@ -175,9 +185,11 @@ class UnitRecord:
     def to_json(self) -> str:
         """Return the record as indented JSON, its keys always in the same order."""
         fields = asdict(self)
-        for key in ("expectations", "reruns", "numbers", "began_numbers"):  # without any it is as of earlier versions
+        for key in _MAYBE:
             if not fields[key]:
                 del fields[key]
+        for stage, own in zip(fields["stages"], self.stages, strict=True):
+            stage["digest"] = own.digest
         return sealed_text({"format": FORMAT, **fields})
 
     def parts_of(self, stage: str) -> tuple[Part, ...]:
@@ -195,7 +207,7 @@ class UnitRecord:
             value = read_object(text)
             is_sealed, value = CHECKSUM in value, unseal(value)
             format = value.pop("format")
-            if format in (1, FORMAT):
+            if format in range(1, FORMAT + 1):
                 return _record(value, format, is_sealed)
             if not isinstance(format, int):
                 raise TypeError("its format is no number")
@@ -203,6 +215,10 @@ class UnitRecord:
             what = f"{shown} is damaged: it is not the record that was written there"
             raise DamagedError(what, _RESTORE) from error
         raise newer(shown, format, FORMAT)
+
+
+_MAYBE = ("expectations", "reruns", "numbers", "began_numbers", "bases", "digests")
+"""Keys that a record without any of them lacks, as those of earlier versions do."""
 
 
 def newer(shown: str, format: object, known: int) -> ConfigError:
@@ -222,11 +238,12 @@ def _record(value: dict[str, Any], format: int, is_sealed: bool) -> UnitRecord:
 
     Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` where something is missing or has a wrong type.
     """
-    if is_sealed != (format == FORMAT):
+    if is_sealed != (format > 1):
         raise ValueError("its checksum is gone")
     tables = {name: input_files(files) for name, files in value.pop("enrich", {}).items()}
     stages = []
     for stage in value.pop("stages"):
+        stage.pop("digest", None)  # the sum of those of its parts
         own = tuple(Part(**part) for part in stage.pop("parts"))
         stages.append(StageRecord(**stage | {"parts": own, "open": OpenWindows(**stage["open"])}))
     loans = (BorrowedRows(loan["label"], input_files(loan["files"])) for loan in value.pop("borrowed", ()))
@@ -238,6 +255,8 @@ def _record(value: dict[str, Any], format: int, is_sealed: bool) -> UnitRecord:
         borrowed=tuple(loans),
         enrich=tables,
         expectations=tuple(value.pop("expectations", ())),
+        bases=tuple(value.pop("bases", ())),
+        digests=tuple(value.pop("digests", ())),
         **value,
     )
     parts = [part for stage in record.stages for part in stage.parts]

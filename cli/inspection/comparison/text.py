@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from ....readers.files.walk import MANIFEST
-from ....windowing.columns.row_hashes import RowDigest, hasher_of, type_text
+from ....windowing.columns.row_digest import RowDigest
+from ....windowing.columns.row_hashes import hasher_of, type_text
 from ....windowing.errors import DamagedError, WincliError
 from ....windowing.ports import Counts
 from ....windowing.support.amounts import count_of
@@ -26,6 +27,7 @@ from ....writers.commit.tables import is_by_version, table_of
 from ....writers.places.os_errors import reason
 from ....writers.places.place import SUCCESS, Place, is_local
 from ....writers.state.layout import is_state
+from ....writers.state.stage_files import digest_of
 from ....writers.state.state import read_state
 from ...console.messages import DATA, OK
 from ...console.streams import clean, json_text, say
@@ -38,6 +40,7 @@ from .compare import WINDOW, Diff, DiffRequest, UnitDiff, compare, schema_of, wi
 # Check results and window states against what their runs recorded: files, checksums, rows, digests, row accounts.
 
 
+_OTHER_ROWS = "its rows are not those that were written: their digest is"
 _BLOCK = 1 << 23  # bytes: in a store each block is a request
 
 
@@ -89,9 +92,12 @@ def verify(path: str) -> Verification:
                 files = view.storage.files(record, stage.name)
                 for part in stage.parts:
                     try:
-                        files.read_part(part)
+                        table = files.read_part(part)
                     except DamagedError as error:
                         found.damage.append(error.what)
+                        continue
+                    if part.digest is not None and (digest := digest_of(table)) != part.digest:
+                        found.damage.append(f"{files.shown}/{part.name}: {_OTHER_ROWS} {digest}")
         if loss := loss_of(record.outputs, record.run):
             found.damage.append(f"{record.label}: {loss.text}")
             continue
@@ -238,7 +244,7 @@ def _damage_of_rows(place: Place, result: ResultFolder, found: Verification) -> 
         if rows != part["rows"]:
             yield f"{file}: it has {rows:,} rows, not {part['rows']:,}"
         elif hasher is not None and digest != RowDigest.parse(part["digest"]):
-            yield f"{file}: its rows are not those that were written: their digest is {digest}"
+            yield f"{file}: {_OTHER_ROWS} {digest}"
     if hasher is not None and sum(filter(None, digests), RowDigest()) != RowDigest.parse(result.manifest["digest"]):
         yield f"{place.shown}/{MANIFEST}: its digest is not the sum of those of its parts"
 

@@ -13,6 +13,7 @@ from support.in_process import done
 from wincli.cli.inspection.comparison.text import verify
 from wincli.cli.inspection.results.result import open_result_folder
 from wincli.windowing.errors import WincliError
+from wincli.windowing.support.checksum import seal
 
 SPENT = ("--window", "time(1h)", "--key", "user", "--agg", "count()", "--agg", "spent=sum(n)")
 ROWS = [(minute, "ab"[minute % 2], minute) for minute in range(0, 240, 7)]
@@ -126,6 +127,7 @@ def test_a_result_without_digests_is_verified_by_its_rows(tmp_path: Path) -> Non
     manifest = json.loads(path.read_text())
     for part in (manifest, *manifest["parts"]):
         del part["digest"], part["checksum"]
+    del manifest["place"]  # of a version that has it, a manifest without a checksum is damaged
     path.write_text(json.dumps(manifest))
     out = done(tmp_path, "verify", "out").out
     assert "the rows were only counted" in out
@@ -147,8 +149,24 @@ def test_a_state_is_verified_with_the_outputs_of_its_units(tmp_path: Path) -> No
     assert f"out/dt={day(2)}/{part.name}: its checksum is" in done(tmp_path, "verify", "state", code=4).out
     part.write_bytes(content)
     file = next((tmp_path / "state" / day(1)).glob("*/*.parquet"))
-    file.write_bytes(_flipped(file.read_bytes(), Random(2)))
+    content = file.read_bytes()
+    file.write_bytes(_flipped(content, Random(2)))
     assert "its checksum is" in done(tmp_path, "verify", "state", code=4).out
+    file.write_bytes(content)
+    record = tmp_path / "state" / day(1) / "unit.json"
+    told = json.loads(record.read_text())
+    told["stages"][0]["parts"][0]["digest"] = f"rows1:{1:032x}"
+    record.write_text(json.dumps(seal({name: value for name, value in told.items() if name != "checksum"})))
+    (line,) = json.loads(done(tmp_path, "verify", "state", "--json", code=4).out)["damage"]
+    assert f"state/{day(1)}/window/{told['stages'][0]['parts'][0]['name']}: its rows are not those that were" in line
+
+
+def test_a_manifest_whose_checksum_is_gone_is_damaged(tmp_path: Path) -> None:
+    _run(tmp_path, "out", ROWS)
+    manifest = tmp_path / "out" / "_wincli" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('  "checksum": "crc32:', '  "checksul": "crc32:'))
+    (line,) = _damage(tmp_path)
+    assert line.endswith("manifest.json: it is not the manifest that was written there")
 
 
 REJECTED = [*ROWS, (5, "", 3)]

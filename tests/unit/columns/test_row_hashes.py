@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.columns.row_hashes import ROWS, RowDigest, RowHasher, hasher_of
+from wincli.windowing.columns.row_digest import RowDigest
+from wincli.windowing.columns.row_hashes import ROWS, RowHasher, hasher_of
 from wincli.writers.formats.parquet import with_used_values
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

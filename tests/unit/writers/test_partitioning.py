@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 
 from support.numbered_units import ME
 from wincli.readers.files.walk import folder_values
-from wincli.windowing.columns.row_hashes import RowDigest, RowHasher
+from wincli.windowing.columns.row_digest import RowDigest
+from wincli.windowing.columns.row_hashes import RowHasher
 from wincli.windowing.engine.rejects import reject_schema
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.ports import Part, ResultPart

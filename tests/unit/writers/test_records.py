@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.columns.row_hashes import RowDigest
+from wincli.windowing.columns.row_digest import RowDigest
 from wincli.windowing.errors import ConfigError, DamagedError
 from wincli.windowing.ports import Counts, InputFile, Part, ResultPart, StreamInfo
 from wincli.windowing.support.checksum import checksum
@@ -41,6 +41,7 @@ OF_TYPES: dict[str, st.SearchStrategy[Any]] = {
     "Mapping[str, str | None]": st.dictionaries(TEXT, MAYBE, max_size=2),
     "Mapping[str, tuple[InputFile, ...]]": st.dictionaries(TEXT, FILES, max_size=2),
     "tuple[str, ...]": st.lists(TEXT, max_size=2).map(tuple),
+    "tuple[str | None, ...]": st.lists(MAYBE, max_size=2).map(tuple),
     "tuple[InputFile, ...]": FILES,
     "tuple[WrittenOutput, ...]": st.lists(st.builds(WrittenOutput, TEXT, TEXT), max_size=2).map(tuple),
     "tuple[StageRecord, ...]": st.lists(STAGES, max_size=2).map(tuple),
@@ -60,7 +61,10 @@ def test_a_record_reads_back_as_it_was(record: UnitRecord) -> None:
 
 
 COUNTS = {"rows_in": 4, "windowed": 1, "filtered": 0, "dropped_at_end": 0, "held": 2, "rejected": {"late": 1}}
-PARTS = (Part("rows-00000.parquet", 2, 9, "crc32:0000000f"),)
+PARTS = tuple(
+    Part(name, 2, 9, "crc32:0000000f", f"rows1:{at:032x}")
+    for at, name in enumerate(("keys-00000.parquet", "rows-00000.parquet"), 1)
+)
 STAGE = StageRecord(
     "window", {"key": ["user"]}, {"clock": 17, "watermark": None}, COUNTS | {"carried": 0}, 5, PARTS,
     OpenWindows(1, 1, "7"),
@@ -70,6 +74,7 @@ RECORD = UnitRecord(
     "2026-11-02", 20759, "2026-11-02", "2026-11-03", "2026-11-01", (LOG,), (WrittenOutput("out", "/home/ann/out"),),
     (STAGE,), "0f", "t0", "t1", {"scan": 1.5}, {"wincli": None}, "0e", "0d",
     {"input": ["in"], "output": "out", "stages": [{}]}, ("2026-11-01",), (BorrowedRows("2026-11-03", (LOG,)),),
+    digests=(None,),
 )  # fmt: skip
 
 
@@ -83,11 +88,15 @@ def test_its_text_is_readable_and_in_a_fixed_order() -> None:
         "registers": {"clock": 17, "watermark": None},
         "counts": COUNTS | {"carried": 0},
         "windows": 5,
-        "parts": [{"name": "rows-00000.parquet", "rows": 2, "nbytes": 9, "checksum": "crc32:0000000f"}],
+        "parts": [
+            {"name": name, "rows": 2, "nbytes": 9, "checksum": "crc32:0000000f", "digest": f"rows1:{at:032x}"}
+            for at, name in enumerate(("keys-00000.parquet", "rows-00000.parquet"), 1)
+        ],
         "open": {"windows": 1, "keys": 1, "oldest": "7"},
+        "digest": f"rows1:{3:032x}",
     }
     assert list(told.items()) == [
-        ("format", 2),
+        ("format", 3),
         ("label", "2026-11-02"),
         ("ordinal", 20759),
         ("start", "2026-11-02"),
@@ -107,21 +116,22 @@ def test_its_text_is_readable_and_in_a_fixed_order() -> None:
         ("lent", ["2026-11-01"]),
         ("borrowed", [{"label": "2026-11-03", "files": [file]}]),
         ("enrich", {}),
+        ("digests", [None]),
     ]
-    assert RECORD.to_json().startswith('{\n  "format": 2,\n  "label": "2026-11-02",\n')
+    assert RECORD.to_json().startswith('{\n  "format": 3,\n  "label": "2026-11-02",\n')
     assert '"in/é.csv"' in RECORD.to_json()
 
 
 def test_newer_format_is_an_error() -> None:
-    said = r"s/d/unit.json was written by a newer wincli: it has format 3, and this one knows 2; use that version"
+    said = r"s/d/unit.json was written by a newer wincli: it has format 4, and this one knows 3; use that version"
     with pytest.raises(ConfigError, match=said):
-        UnitRecord.from_json('{"format": 3, "new": []}', "s/d/unit.json")
+        UnitRecord.from_json('{"format": 4, "new": []}', "s/d/unit.json")
 
 
 SAID = r"^s/d/unit.json is damaged: it is not the record that was written there; restore it; a unit of a range, or"
 NO_RECORDS: list[Any] = [
     *["", "{", "[]", "{}", '"format"', '{"format": 1}', '{"format": 1, "inputs": [3]}', '{"format": "2"}', "[" * 9999],
-    *['{"format": 2}', '{"format": 3, "checksum": "crc32:00000000"}', b"\xff", b"\0"],
+    *['{"format": 2}', '{"format": 3}', '{"format": 4, "checksum": "crc32:00000000"}', b"\xff", b"\0"],
 ]
 
 
@@ -151,10 +161,11 @@ def test_a_cut_record_is_found() -> None:
 
 
 def old(**changed: Any) -> str:
-    """The record as 0.4.1 would have written it: without checksums."""
+    """The record as 0.4.1 would have written it: without checksums and digests."""
     told = json.loads(RECORD.to_json())
-    del told["checksum"]
-    del told["stages"][0]["parts"][0]["checksum"]
+    del told["checksum"], told["digests"], told["stages"][0]["digest"]
+    for part in told["stages"][0]["parts"]:
+        del part["checksum"], part["digest"]
     return json.dumps({**told, "format": 1, **changed}, indent=2)
 
 
@@ -163,8 +174,10 @@ def old_stage(**changed: Any) -> dict[str, Any]:
 
 
 def test_a_record_without_checksums_reads() -> None:
-    stage = replace(STAGE, parts=(Part("rows-00000.parquet", 2, 9),))
-    assert UnitRecord.from_json(old(), "s/d/unit.json") == replace(RECORD, stages=(stage,))
+    stage = replace(STAGE, parts=tuple(Part(part.name, 2, 9) for part in PARTS))
+    record = UnitRecord.from_json(old(), "s/d/unit.json")
+    assert record == replace(RECORD, stages=(stage,), digests=())
+    assert record.stages[0].digest is None
 
 
 @pytest.mark.parametrize(
