@@ -215,9 +215,22 @@ def _names(texts: list[str] | None) -> tuple[str, ...]:
 
 def verify(
     path: Annotated[str, typer.Argument(metavar="DIR", help="A result, the outputs of a range, or a state.")],
+    span: Annotated[
+        str | None,
+        typer.Option(
+            "--replay", metavar="A..B", help="Run units A to B of a state again, and compare what they leave."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
 ) -> int:
-    """Check files, rows, digests and row accounts against what runs recorded; exit code 4 where one is damaged."""
+    """Check files, rows, digests and row accounts against what runs recorded; exit code 4 where one is damaged.
+
+    With --replay the exit code is 1 where a unit that ran again is not as it was recorded.
+    """
+    if span is not None:
+        from .inspection.replay import print_replay  # noqa: PLC0415 - loads pyarrow
+
+        return print_replay(path, span, as_json)
     from .inspection.comparison.text import print_verification  # noqa: PLC0415 - loads pyarrow
 
     return print_verification(path, as_json)

@@ -40,11 +40,13 @@ from .results.result import ResultFolder, results_at_path
 
 
 def in_scratch(job: Job, folder: Path) -> Job:
-    """Return a job with its outputs and its state in an empty ``folder``.
+    """Return a job with its outputs and a copy of its state in an empty ``folder``. Raises as `copy_state`."""
+    scratch = with_outputs_in(job, folder)
+    return scratch if job.state is None else scratch.model_copy(update={"state": copy_state(job.state, folder)})
 
-    The state is copied, as hard links where it is in a local folder. Raises `ConfigError` where a run on the state was
-    killed in its commit, so that the state has to be recovered first.
-    """
+
+def with_outputs_in(job: Job, folder: Path) -> Job:
+    """Return a job that writes its outputs into ``folder``."""
     outputs = []
     for at, path in enumerate(job.outputs):
         below = folder / f"output-{at}"
@@ -53,17 +55,29 @@ def in_scratch(job: Job, folder: Path) -> Job:
             below /= path[begin : path.index("}", begin) + 1].replace("/", "-")
         outputs.append(str(below))
     moved = job.with_stage_outputs(outputs[:-1])
-    changed = {"output": outputs[-1], "confirm_effect": None, "mode": "error"}
-    if (state := job.state) is not None:
-        changed["state"] = str(folder / "state")
-        if storage_of(state).has_others():
-            view = read_state(state)
-            if view.pending is not None:
-                what = f"a run on the state {state} was killed while it committed a unit"
-                raise ConfigError(what, "run again without a look at the effect: that puts the unit in place")
-            with output_errors(f"the scratch folder {folder / 'state'}"):
-                view.storage.copy_to(folder / "state")
-    return moved.model_copy(update=changed)
+    return moved.model_copy(update={"output": outputs[-1], "confirm_effect": None, "mode": "error"})
+
+
+def copy_state(path: str, folder: Path) -> str:
+    """Copy a state, as hard links where it is in a local folder; return where the copy is.
+
+    Raises `ConfigError` where a run on the state was killed in its commit, so that the state has to be recovered first.
+    """
+    copy = folder / "state"
+    if storage_of(path).has_others():
+        view = read_state(path)
+        if view.pending is not None:
+            what = f"a run on the state {path} was killed while it committed a unit"
+            raise ConfigError(what, "run again without a look at the effect: that puts the unit in place")
+        with output_errors(f"the scratch folder {copy}"):
+            view.storage.copy_to(copy)
+    return str(copy)
+
+
+def in_silence(context: RunContext) -> RunContext:
+    """Return a context for runs of which nobody reads the notes, and at which nobody looks: none is published."""
+    messages = Messages(-1, context.messages.as_json, secrets=context.messages.secrets)
+    return replace(context, messages=messages, observers=(), announced={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +138,7 @@ def effect_of(job: Job, context: RunContext, head: int | None = 20) -> Effect:
     paths = find_input_paths(job, in_range[0], job.unit)
     with tempfile.TemporaryDirectory(prefix="wincli-effect-") as folder:
         scratch = in_scratch(job, Path(folder))
-        # Nobody reads the notes of these runs, and nobody looks at them: no unit is published.
-        messages = Messages(-1, context.messages.as_json, secrets=context.messages.secrets)
-        silent = replace(context, messages=messages, observers=(), announced={})
+        silent = in_silence(context)
         if scratch.state is None:
             # The steps are those of what is published; the units write to the scratch folder.
             run = partial(_run_in_scratch, scratch, paths, silent)
@@ -148,7 +160,7 @@ def effect_of(job: Job, context: RunContext, head: int | None = 20) -> Effect:
         for at, stage in enumerate([*named, job.stages[-1].name]):
             pairs = []
             for unit in ran:
-                now, then = (_side(outputs_of(each, paths, unit)[at]) for each in (job, scratch))
+                now, then = (result_at(outputs_of(each, paths, unit)[at]) for each in (job, scratch))
                 pairs.append(UnitDiff(unit.label, now, then))
             diff = compare(DiffRequest("now", "then", head=head), [pair for pair in pairs if pair.a is not None])
             lacking = ((pair.unit, pair.b) for pair in pairs if pair.a is None)
@@ -166,7 +178,7 @@ def _run_in_scratch(job: Job, paths: InputPaths, context: RunContext, step: Unit
     yield record
 
 
-def _side(path: str) -> ResultFolder | None:
+def result_at(path: str) -> ResultFolder | None:
     """Return the result at a path; None where there is none that is whole. Raises `InputError` where nobody can say."""
     table = table_of(path)
     try:

@@ -5,6 +5,8 @@ They make runs idempotent: the same command again changes nothing that is done.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os.path
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
@@ -63,6 +65,17 @@ def job_differences(was: Mapping[str, Any], now: Mapping[str, Any], but: str = _
         which = f"stage {one['name']}: " if len(old) > 1 else ""
         found += [which + text for text in _different(one, other, default_stage(), {_LOCATION_KEY, but})]
     return found
+
+
+def job_id(job: Mapping[str, Any]) -> str:
+    """Return the id of a job as records hold it: that of all jobs that `job_differences` finds no difference in."""
+    own = {key: _normal(key, job.get(key, _LATER.get(key))) for key in _RESULT_DEFINING}
+    stages = [
+        {key: _normal(key, value) for key, value in {**default_stage(), **stage}.items() if key != _LOCATION_KEY}
+        for stage in job.get("stages") or ()
+    ]
+    text = json.dumps({**own, "stages": stages}, sort_keys=True)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _different(

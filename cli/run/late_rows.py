@@ -115,12 +115,26 @@ def reprocess_for_late_rows(late: LateBackfill, found: LateRows) -> Iterator[tup
             if prior is not None and not late.state.has_data(prior.label):
                 what = f"{record.label} begins from the state of {prior.label}, which is no longer kept"
                 raise ConfigError(what, "a higher --keep keeps more states")
-            job, files = late.job_of(record)
-            own = _open(late, job, files, prior)
-            rows = _unit_input_rows(late, row_expressions(job, own), own, record, prior, wanted, sources)
-            incremental = IncrementalRun(late.state, unit_of(record), prior.label if prior else None, late.keep, rows)
-            yield run_on_state(late, job, incremental)
+            yield run_again(late, record, prior, wanted, sources)
         prior = late.state.record(record.label)
+
+
+def run_again(
+    late: LateBackfill,
+    record: UnitRecord,
+    prior: UnitRecord | None,
+    wanted: Sequence[BorrowedRows],
+    sources: Mapping[str, tuple[int, FileSource]] = {},
+) -> tuple[StagedJob, UnitRecord]:
+    """Run and commit a finished unit again, from the state of ``prior``, with the late rows of others in ``wanted``.
+
+    ``sources``: label to ordinal and input of those units whose input is open. Raises what `run_job` raises.
+    """
+    job, files = late.job_of(record)
+    own = _open(late, job, files, prior)
+    rows = _unit_input_rows(late, row_expressions(job, own), own, record, prior, wanted, sources)
+    mode = IncrementalRun(late.state, unit_of(record), prior.label if prior else None, late.keep, rows)
+    return run_on_state(late, job, mode)
 
 
 def run_on_state(late: LateBackfill, job: Job, mode: IncrementalRun) -> tuple[StagedJob, UnitRecord]:

@@ -39,7 +39,7 @@ def rerun_job(named: Sequence[str], record: UnitRecord) -> tuple[Job, list[str]]
             raise ConfigError(what, "put that back, or reject late rows with --late reject")
     files = [restored(file.path, named) for file in record.inputs]
     inputs = [restored(path, named) for path in record.job["input"]]
-    bases = tuple(absolute(_fixed(path)) for path in inputs)
+    bases = tuple(absolute(fixed_part(path)) for path in inputs)
     _check_files(record, files, bases)
     *own, last = outputs
     changed = {"input": inputs, "output": _named(last), "mode": "overwrite"}
@@ -74,7 +74,7 @@ def _named(output: WrittenOutput) -> str:
     return output.shown if absolute(output.shown) == output.path else output.path
 
 
-def _fixed(path: str) -> str:
+def fixed_part(path: str) -> str:
     """Return the folder of a path before its first wildcard; a path without wildcards unchanged."""
     magic = re.search(r"[*?\[]", path)
     return path if magic is None else path[: path.rfind("/", 0, magic.start()) + 1] or "."
