@@ -87,7 +87,7 @@ def answer(case: Case) -> Answer:
 
 def _execute(case: Case, text: str) -> tuple[list[str], list[Any]]:
     with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET TimeZone = 'UTC'; SET threads = 1")
         for name, given in {"log": case.given, **case.tables}.items():
             connection.register(f"_{name}", given.table())
             connection.execute(f'CREATE TABLE "{name}" AS SELECT *, row_number() OVER () AS _arrival FROM "_{name}"')

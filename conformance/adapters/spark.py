@@ -64,8 +64,10 @@ class SparkSql(Dialect):
     def from_local(self, value: str, zone: str, is_zoned: bool) -> str:
         return f"to_utc_timestamp({value}, '{zone}')" if is_zoned else f"({value})"
 
-    def hop(self, query: Query, length: Fraction, period: Fraction, offset: Fraction) -> str:
-        """``window``: the engine's own grids."""
+    def hop(self, query: Query, length: Fraction, period: Fraction, offset: Fraction) -> str | None:
+        """``window``: the engine's own grids, which have no holes."""
+        if period > length:
+            return None
         clock = query.asked.clock
         sizes = ", ".join(f"'{int(each * 1_000_000)} microseconds'" for each in (length, period, offset % period))
         query.part("parts", f"SELECT *, window({self.time(query, clock)}, {sizes}) AS _w FROM rows_")
@@ -78,6 +80,7 @@ class SparkSql(Dialect):
         """``session_window``, over the clock."""
         if (policy.attribute,) != query.asked.order or query.asked.group_by:
             return None
+        query.note = query.note or "a session with a pause of 0 holds nothing"
         gap = f"'{int(policy.amount * 1_000_000)} microseconds'"
         window = f"session_window({self.time(query, policy.attribute)}, {gap})"
         clock = query.q(policy.attribute)
