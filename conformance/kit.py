@@ -160,7 +160,7 @@ def _value(value: Any, kind: str) -> Any:
     return NUMBERS.get(value, value) if kind == "float64" else value
 
 
-def plain(value: Any) -> Any:  # noqa: PLR0911 - one for each type
+def plain(value: Any) -> Any:
     """A value of Python as the files write it."""
     if isinstance(value, bool | str) or value is None:
         return value

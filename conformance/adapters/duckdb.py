@@ -8,7 +8,8 @@ import duckdb
 
 from wincli.conformance.kit import Answer, Case
 
-from .sql import Dialect, Query, run
+from .query import Dialect, Query
+from .sql import run
 
 
 class DuckDb(Dialect):
@@ -26,7 +27,7 @@ class DuckDb(Dialect):
     }  # fmt: skip
     ordered: ClassVar = {
         "first": "first({0} ORDER BY _n)", "last": "last({0} ORDER BY _n)", "collect": "list({0} ORDER BY _n)",
-        "collect_distinct": "list(DISTINCT {0})", "nth": "(list({0} ORDER BY _n){{FILTER}})[{1} + CASE WHEN {1} < 0 THEN 0 ELSE 1 END]",
+        "collect_distinct": "list(DISTINCT {0})", "nth": "(list({0} ORDER BY _n){{FILTER}})[{1} + if({1} < 0, 0, 1)]",
         "string_join": "string_agg({0}, {1} ORDER BY _n)",
     }  # fmt: skip
     frames: ClassVar = {
@@ -58,7 +59,7 @@ class DuckDb(Dialect):
         return f"(({value}) AT TIME ZONE '{zone}')" if is_zoned else value
 
     def asof(self, query: Query, window: Any) -> str:
-        at, request, on, match, one, two, keys = window
+        at, request, on, match, one, two = window
         name = request.name
         offsets = ", ".join(query.amount(each) for each in at.offsets)
         query.part("o", f"SELECT *, unnest([{offsets}]) AS {query.q(f'{name}_offset')} FROM l")
@@ -73,7 +74,8 @@ class DuckDb(Dialect):
         ons = [text.replace("l.", "o.", 1) for text in on] + [f"{then} {sign} {two}"]
         query.part(
             "pairs",
-            f"SELECT {', '.join(shown)}, ({' AND '.join(found)}) AS _found FROM o ASOF LEFT JOIN r ON {' AND '.join(ons)}",
+            f"SELECT {', '.join(shown)}, ({' AND '.join(found)}) AS _found "
+            f"FROM o ASOF LEFT JOIN r ON {' AND '.join(ons)}",
         )
         query.note = "of rows of one time any is the newest"
         told = [query.q(each) for each in query.case.columns if each in query.columns or each == f"{name}_offset"]

@@ -15,7 +15,7 @@ from wincli.windowing.language import conditions, joins, spec
 from wincli.windowing.language import row_policies as rows
 from wincli.windowing.language.enrichment import parse_windows
 
-from .reading import ask, sees_window
+from .reading import BREAKS, as_other, ask, sees_window
 
 _TIES = "rows of one instant see each other"
 _NOTES = {
@@ -142,10 +142,7 @@ class _Log:
         return found.rename({"_start": "window_start", "_end": "window_end"}) if bounds else found
 
     def call(self, call: spec.AggregateCall) -> pl.Expr:
-        columns = [
-            pl.col(each.name) if isinstance(each, spec.Column) else each if isinstance(each, str | Fraction) else self.expression(each)
-            for each in call.arguments
-        ]  # fmt: skip
+        columns = [each if isinstance(each, str | Fraction) else self.argument(each) for each in call.arguments]
         if call.where is not None:
             condition = self.expression(call.where)
             columns = [each.filter(condition) if isinstance(each, pl.Expr) else each for each in columns]
@@ -166,6 +163,9 @@ class _Log:
             self.note = self.note or "the sum of no values is 0"
         return self.function(call.function, columns[0], columns[1:])
 
+    def argument(self, argument: Any) -> pl.Expr:
+        return pl.col(argument.name) if isinstance(argument, spec.Column) else self.expression(argument)
+
     def has_nulls(self, call: spec.AggregateCall) -> bool:
         names = [each.name for each in call.arguments if isinstance(each, spec.Column)]
         return any(name not in self.frame.columns or self.frame[name].null_count() for name in names)
@@ -173,22 +173,26 @@ class _Log:
     def function(self, name: str, x: pl.Expr, more: list[Any]) -> pl.Expr:
         known = {
             "count": x.count, "count_distinct": lambda: x.drop_nulls().n_unique(), "sum": x.sum, "mean": x.mean,
-            "min": x.min, "max": x.max, "first": lambda: x.drop_nulls().first(), "last": lambda: x.drop_nulls().last(),
-            "nth": lambda: x.drop_nulls().implode().list.get(int(more[0]), null_on_oob=True), "var": x.var, "stddev": x.std,
+            "min": x.min, "max": x.max, "var": x.var, "stddev": x.std,
+            "first": lambda: x.drop_nulls().first(), "last": lambda: x.drop_nulls().last(),
+            "nth": lambda: x.drop_nulls().implode().list.get(int(more[0]), null_on_oob=True),
             "var_pop": lambda: x.var(ddof=0), "stddev_pop": lambda: x.std(ddof=0),
             "skew": lambda: x.skew(bias=False), "skew_pop": x.skew, "kurtosis": lambda: x.kurtosis(bias=False),
             "kurtosis_pop": x.kurtosis, "median": x.median,
             "quantile": lambda: x.quantile(float(more[0]), more[1] if len(more) > 1 else "linear"),
             "mad": lambda: (x - x.median()).abs().median(),
             "rank": lambda: x.rank(more[0] if more else "average").last().cast(pl.Float64),
-            "mode": lambda: x.drop_nulls().mode(maintain_order=True).first(), "arg_min": lambda: x.get(more[0].arg_min()),
+            "mode": lambda: x.drop_nulls().mode(maintain_order=True).first(),
+            "arg_min": lambda: x.get(more[0].arg_min()),
             "arg_max": lambda: x.get(more[0].arg_max()), "collect": x.drop_nulls,
             "collect_distinct": lambda: x.drop_nulls().unique(maintain_order=True),
             "wavg": lambda: (x * more[0]).sum() / more[0].filter(x.is_not_null()).sum(), "product": x.product,
             "bool_and": x.all, "bool_or": x.any, "string_join": lambda: x.str.join(more[0]),
-            "range": lambda: x.max() - x.min(), "min_count": lambda: (x == x.min()).sum(),
-            "max_count": lambda: (x == x.max()).sum(),
-            "slope": lambda: pl.cov(x, pl.col(self.asked.clock)) / pl.col(self.asked.clock).filter(x.is_not_null()).var(),
+            "range": lambda: x.max() - x.min(), "min_count": (x == x.min()).sum,
+            "max_count": (x == x.max()).sum,
+            "slope": lambda: (
+                pl.cov(x, pl.col(self.asked.clock)) / pl.col(self.asked.clock).filter(x.is_not_null()).var()
+            ),
         }  # fmt: skip
         if name not in known:
             raise CannotSayError(f"the aggregate {name}")
@@ -255,12 +259,7 @@ class _Log:
             case clocks.Time(seconds):
                 value = pl.col(self.asked.clock) // self.size(seconds)
                 return value != self.before(value)
-        words: dict[Any, str] = {
-            rows.Delta: "a window that ends by its first row", rows.Count: "a count beside other policies",
-            rows.Changing: "amounts that the first row says", conditions.Reaches: "a running aggregate that begins anew",
-            conditions.When: "an opener beside other policies", conditions.From: "an opener beside other policies",
-        }  # fmt: skip
-        raise CannotSayError(words.get(type(policy), type(policy).__name__.lower()))
+        raise CannotSayError(BREAKS.get(type(policy), type(policy).__name__.lower()))
 
     def of_parts(self, number: pl.Expr) -> pl.DataFrame:
         self.frame = self.frame.with_columns(number.alias("_w"))
@@ -474,7 +473,7 @@ class _Log:
             left = left.filter(pl.sql_expr(case.spec["where"]))
         match = [pl.sql_expr(str(parse_expression(case.spec["match"])))] if "match" in case.spec else []
         if isinstance(window, spec.SideWindows):
-            window = _as_other(window)
+            window = as_other(window)
         one, two = pl.col(orders[0][0]), pl.col(f"{name}_{orders[0][1]}")
         equal = [pl.col(a) == pl.col(f"{name}_{b}") for a, b in keys]
         if isinstance(window, joins.At):
@@ -552,14 +551,3 @@ class _Log:
 def _frame(given: Rows) -> pl.DataFrame:
     frame = pl.DataFrame(pl.from_arrow(given.table()))
     return frame.with_columns(pl.int_range(pl.len()).alias("_arrival"))
-
-
-def _as_other(window: spec.SideWindows) -> Any:
-    """The join by range or as-of that gives the pairs of two windows."""
-    one, two = window.left, window.right
-    if isinstance(one, spec.Sliding) and isinstance(two, spec.Sliding):
-        if isinstance(one.evict, clocks.Time) and isinstance(two.evict, clocks.Time):
-            return joins.Around(two.evict.seconds, one.evict.seconds)
-        if one.evict == rows.Count(0) and two.evict == rows.Count(1):
-            return joins.At((Fraction(0),))
-    raise CannotSayError("a window on each side of a join")

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from wincli.conformance.kit import CannotSayError, Case
-from wincli.windowing.language import clock_policies, conditions, row_policies, spec
-from wincli.windowing.language.parser import duration_seconds, origin_seconds, parse_aggregate, parse_window
+from wincli.windowing.language import clock_policies, conditions, joins, row_policies, spec
+from wincli.windowing.language.parser import origin_seconds, parse_aggregate, parse_window
 
 Call = spec.AggregateCall | spec.AggregateExpression
 REJECTED = {
@@ -66,6 +66,7 @@ class Asked:
 
 
 def names(given: Any) -> tuple[str, ...]:
+    """One name, several, or none."""
     return (given,) if isinstance(given, str) else tuple(given or ())
 
 
@@ -97,11 +98,27 @@ def sees_window(text: str) -> bool:
     return any(word in text for word in words)
 
 
-def seconds(value: Any) -> Fraction:
-    return duration_seconds(str(value))
-
-
 NEIGHBOURS = (
     row_policies.Gap, row_policies.Change, row_policies.Punct, conditions.Split, conditions.While, clock_policies.Time,
 )  # fmt: skip
 """Policies that two neighbouring rows decide, so that any of them may stand beside the others."""
+BREAKS = {
+    row_policies.Delta: "a window that ends by its first row",
+    row_policies.Count: "a count beside other policies",
+    row_policies.Changing: "amounts that the first row says",
+    conditions.Reaches: "a running aggregate that begins anew",
+    conditions.When: "an opener beside other policies",
+    conditions.From: "an opener beside other policies",
+}
+"""What is missing where two neighbouring rows do not say whether a window ends."""
+
+
+def as_other(window: spec.SideWindows) -> joins.Around | joins.At:
+    """The join by range or as-of that gives the pairs of a window on each side."""
+    one, two = window.left, window.right
+    if isinstance(one, spec.Sliding) and isinstance(two, spec.Sliding):
+        if isinstance(one.evict, clock_policies.Time) and isinstance(two.evict, clock_policies.Time):
+            return joins.Around(two.evict.seconds, one.evict.seconds)
+        if one.evict == row_policies.Count(0) and two.evict == row_policies.Count(1):
+            return joins.At((Fraction(0),))
+    raise CannotSayError("a window on each side of a join")

@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from wincli.conformance.kit import Answer, Case
 from wincli.windowing.language import row_policies as rows
 
-from .sql import Dialect, Query, run
+from .query import Dialect, Query
+from .sql import run
 
 _LIST = "transform(array_sort(collect_list(struct(_n, {0} AS v)){{FILTER}}), each -> each.v)"
 
@@ -22,7 +23,6 @@ class SparkSql(Dialect):
     """Spark's SQL."""
 
     quote = "`"
-    semi, anti = "LEFT SEMI JOIN", "LEFT ANTI JOIN"
     filled = "last_value({0}, true)"
     functions: ClassVar = {
         "count": "count({0})", "count_distinct": "count(DISTINCT {0})", "sum": "sum({0})", "mean": "avg({0})",
@@ -45,14 +45,15 @@ class SparkSql(Dialect):
         "arg_min": "of rows with the same extreme any", "arg_max": "of rows with the same extreme any",
     }  # fmt: skip
     float_notes: ClassVar = {
-        "min": "NaN is the largest number", "max": "NaN is the largest number", "median": "NaN is a number among others",
+        "min": "NaN is the largest number", "max": "NaN is the largest number",
+        "median": "NaN is a number among others",
         "sum": "a sum of doubles rounds at each step", "count_distinct": "the two zeros are distinct",
     }  # fmt: skip
 
     def micros(self, column: str) -> str:
         return f"unix_micros({column})"
 
-    def instant(self, micros: str, is_zoned: bool) -> str:  # noqa: ARG002
+    def instant(self, micros: str, is_zoned: bool) -> str:
         return f"timestamp_micros(CAST({micros} AS BIGINT))"
 
     def unnest(self, low: str, high: str) -> str:
