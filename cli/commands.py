@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 import typer.core
 
-from ..conf.job import Job
 from ..windowing.support.formats import Format
 from . import arguments
 from .arguments import ARGUMENTS, MESSAGES
@@ -17,6 +16,7 @@ from .console.messages import Messages
 from .console.streams import json_text, say
 
 if TYPE_CHECKING:
+    from ..conf.job import Job
     from .run.context import RunContext
 
 

@@ -20,6 +20,7 @@ from ..windowing.spark.boot import PendingExecutor, Progress, SparkBoot, boot
 from ..windowing.spark.fork_server import NO_PANDAS, block_pandas, may_fork, prepare
 from ..windowing.spark.setup import is_local, sweeping, too_few_files
 from ..windowing.support.address import Address
+from ..windowing.support.jit import refusals
 from ..windowing.support.modules import search, with_working_folder
 from .arguments import strange_variables
 from .console.messages import CLOSED, Messages, Stopped, exit_code
@@ -115,7 +116,8 @@ class SmallJobBoot:
             self._spark.__exit__(*error)
 
     def start_fork_server(self) -> None:
-        """Fork nothing: workers of a Spark that starts late import what they need."""
+        """Fork nothing, but load what tasks in this process need; workers of a Spark that starts late load it, too."""
+        from ..windowing.support import compiler  # noqa: F401, PLC0415 - numba, before modules are frozen
 
     def connect(self) -> None:
         """Wait for nothing."""
@@ -241,21 +243,22 @@ def run_on_spark(
         gc.disable()  # imported modules stay, and to look for garbage among them takes 0.1 s
         if not job.runs_user_code:
             block_pandas()
-        from ..windowing.support.jit import refusals  # noqa: PLC0415
         from .console.progress import show_progress  # noqa: PLC0415
         from .run.context import RunContext  # noqa: PLC0415
 
         run = load()
-        for note in refusals():
-            messages.note(note)
         if job.runs_user_code:
             search(Path.cwd())
         if _forks(job):
             spark.start_fork_server()
+        gc.freeze()
         gc.enable()
         spark.connect()
         with show_progress(job.progress, messages) as show:
-            return run(RunContext(spark, show, messages, started))
+            outcome = run(RunContext(spark, show, messages, started))
+        for note in refusals():
+            messages.note(note)
+        return outcome
 
 
 def _forks(job: Job) -> bool:

@@ -99,13 +99,11 @@ class Kernels:
         """Tell, in a fork, which it has used."""
         if self.file is None or "numba" not in sys.modules:
             return
-        from numba.core.dispatcher import Dispatcher
-
         lines = []
         for module, loaded in list(sys.modules.items()):
             if module.startswith("wincli.windowing"):
                 for name, value in list(vars(loaded).items()):
-                    for signature in value.overloads if isinstance(value, Dispatcher) else ():
+                    for signature in getattr(getattr(value, "compiled", value), "overloads", ()):
                         line = pickle.dumps((module, name, signature)).hex().encode() + b"\n"
                         lines += [line] if line not in self.loaded else []
         with self.file.open("ab", buffering=0) as file:

@@ -276,11 +276,12 @@ from wincli.windowing.planning.plan import make_plan
 from wincli.windowing.engine.warmup import warm
 
 def look(_):
-    from numba.core.dispatcher import Dispatcher
+    from wincli.windowing.support.jit import Kernel
     import psutil
     import wincli.windowing
     ours = [module for name, module in list(sys.modules.items()) if name.startswith("wincli.windowing.")]
-    kernels = [value.stats for module in ours for value in vars(module).values() if isinstance(value, Dispatcher)]
+    kernels = [value for module in ours for value in vars(module).values() if isinstance(value, Kernel)]
+    kernels = [value.stats for value in kernels if value.compiled]
     loaded, compiled = (sum(sum(s[i].values()) for s in kernels) for i in (1, 2))
     code = wincli.windowing.__path__[0]
     daemon = psutil.Process(os.getppid()).cmdline()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
+from importlib import import_module
 from typing import Any, Final
 
 from ..language.joins import Around, At
@@ -20,39 +21,44 @@ from ..language.spec import (
     Tumbling,
     WindowSpec,
 )
-from .batched import batched_kind
 from .contract import WindowKind
-from .event_time import event_time_kind
-from .growing import growing_kind
-from .joins.around import around_kind
-from .joins.one_window import one_window_kind
-from .joins.sides import sides_kind
-from .lasting import lasting_kind
-from .lasting_table import lasting_table_kind
-from .matches.kind import pattern_kind
-from .sliding import sliding_kind
-from .table import table_kind
-from .tumbling.kind import tumbling_kind
+
+
+def _kind(function: str, *arguments: Any) -> WindowKind:
+    """Make a kind by a function of a module of this package, imported here: a run has one kind of window."""
+    module, _, name = function.rpartition(".")
+    found: WindowKind = getattr(import_module(f"{__package__}.{module}"), name)(*arguments)
+    return found
 
 
 def _joined_kind(spec: Joined) -> WindowKind:
     if isinstance(spec.window, Around | At):
-        return around_kind(spec)
+        return _kind("joins.around.around_kind", spec)
     if isinstance(spec.window, SideWindows):
-        return sides_kind(spec)
+        return _kind("joins.sides.sides_kind", spec)
     inner = kind_of(spec.window)
-    return inner if spec.join.how == "union" else one_window_kind(spec, inner)
+    return inner if spec.join.how == "union" else _kind("joins.one_window.one_window_kind", spec, inner)
+
+
+def _lasting_kind(spec: Lasting) -> WindowKind:
+    is_table = isinstance(spec.window, TableWindows)
+    return _kind("lasting_table.lasting_table_kind" if is_table else "lasting.lasting_kind", spec)
+
+
+def _tumbling_kind(spec: Tumbling) -> WindowKind:
+    is_growing = isinstance(spec.policy, Growing)
+    return _kind("growing.growing_kind" if is_growing else "tumbling.kind.tumbling_kind", spec)
 
 
 _KINDS: Final[Mapping[type, Callable[[Any], WindowKind]]] = {
-    Tumbling: lambda spec: growing_kind(spec) if isinstance(spec.policy, Growing) else tumbling_kind(spec),
-    Sliding: sliding_kind,
-    TimeInterval: event_time_kind,
-    Batched: batched_kind,
-    TableWindows: table_kind,
-    RowPattern: pattern_kind,
+    Tumbling: _tumbling_kind,
+    Sliding: partial(_kind, "sliding.sliding_kind"),
+    TimeInterval: partial(_kind, "event_time.event_time_kind"),
+    Batched: partial(_kind, "batched.batched_kind"),
+    TableWindows: partial(_kind, "table.table_kind"),
+    RowPattern: partial(_kind, "matches.kind.pattern_kind"),
     Joined: _joined_kind,
-    Lasting: lambda spec: (lasting_table_kind if isinstance(spec.window, TableWindows) else lasting_kind)(spec),
+    Lasting: _lasting_kind,
 }
 
 

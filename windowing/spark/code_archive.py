@@ -3,7 +3,7 @@
 Spark unpacks it once for each executor, into `FOLDER` beside the executor's working files. There numba finds the
 driver's compiled kernels where it would put its own. On a processor of the driver's kind they are loaded, in
 milliseconds; on another they are compiled once for each executor. A kernel is included if numba itself would load it on
-the driver: it was compiled from exactly this source, and its name says from what else (`windowing.support.jit`).
+the driver: it was compiled from exactly this source, and its name says from what else (`windowing.support.compiler`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from ..support.jit import Kernel
 
 PACKAGES = ("wincli.conf", "wincli.readers", "wincli.windowing", "wincli.writers")
 """The packages that tasks may unpickle values of. Tasks do not need the command line."""
@@ -89,17 +91,13 @@ def _modules(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _caches(packages: Sequence[str]) -> dict[Path, Path]:
-    if "numba" not in sys.modules:
-        return {}
-    from numba.core.dispatcher import Dispatcher  # noqa: PLC0415 - 0.5 s, so not before it is needed
-
-    found = {}
+    found: dict[Path, Path | None] = {}
     for name, module in list(sys.modules.items()):
         if any(f"{name}.".startswith(f"{package}.") for package in packages):
             for value in list(vars(module).values()):
-                if isinstance(value, Dispatcher) and (place := value.stats.cache_path):
-                    found[Path(value.py_func.__code__.co_filename)] = Path(place)
-    return found
+                if isinstance(value, Kernel) and (file := Path(value.py_func.__code__.co_filename)) not in found:
+                    found[file] = value.stats.cache_path and Path(value.stats.cache_path)
+    return {file: place for file, place in found.items() if place}
 
 
 def _kernels(path: Path, code: bytes, caches: Mapping[Path, Path]) -> Iterator[Path]:

@@ -96,7 +96,7 @@ _MODULES = (
     "numpy",
     "pyarrow.compute",
     "pyarrow.parquet",
-    "wincli.windowing.support.jit",
+    "wincli.windowing.support.compiler",
     "wincli.windowing.engine.run",
 )
 

@@ -1,42 +1,67 @@
-"""Compilation of kernels: once per machine, at the first call; the result is cached on disk for later processes."""
+"""Kernels: functions that are compiled once per machine; the result is cached on disk for later processes.
+
+To define a kernel costs nothing. Where one is first called it is made by `compiler`, which loads numba: most of what a
+process imports is never called, and what it calls is mostly read from the cache.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import os
-import sys
+import gc
 from collections.abc import Callable
-from functools import partial
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from .trusted_folders import planted, way_in, way_in_beside
-
-# A .numba_config.yaml in the working folder could name a folder from which compiled code is loaded. Numba looks for
-# this file at import and at each compilation. Only the environment (NUMBA_*) configures numba here.
-with contextlib.chdir("/") if os.access(".numba_config.yaml", os.F_OK) else contextlib.nullcontext():
-    import numba
-    from llvmlite import ir
-    from numba.core import config, types
-    from numba.core.dispatcher import Dispatcher
-    from numba.core.extending import intrinsic
-
-config._config_fname = os.devnull
-
-_WORD = ir.IntType(64)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 REFUSED: dict[Path, str | None] = {}
 """The cache folders of compiled kernels that were checked: the reason why a folder is not used, None if it is used."""
 
 
-def kernel(function: Function) -> Function:
-    """Compile a flat function over arrays. Division follows IEEE instead of raising.
+class Kernel:
+    """A function that numba compiles, or loads from its cache, where it is first called.
 
-    Kernels stand below the kernels and constants of their module that they use: see `njit`.
+    It has all attributes of the compiled function, and asking for one makes it, too.
+
+    ``py_func``: the function in Python.
+    ``compiled``: numba's dispatcher, None until it is made.
     """
+
+    def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
+        self.py_func, self.options = function, options
+        self.__doc__ = function.__doc__
+        self.compiled: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        return (self.compiled or self.make())(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked by whoever looks over a module
+            raise AttributeError(name)
+        return getattr(self.make(), name)
+
+    def make(self) -> Any:
+        """Return the dispatcher, which numba has made by then."""
+        if self.compiled is None:
+            self.compiled = _compiler().dispatcher(self)
+        return self.compiled
+
+
+class Intrinsic:
+    """An operation that only kernels have, by the name that it has in `compiler`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def make(self) -> Any:
+        """Return what numba calls an intrinsic."""
+        return getattr(_compiler(), self._name)
+
+
+def kernel(function: Function) -> Function:
+    """Compile a flat function over arrays. Division follows IEEE instead of raising."""
     return njit(cache=True, error_model="numpy")(function)
 
 
@@ -58,102 +83,32 @@ def inline(function: Function) -> Function:
 
 
 def njit(**options: Any) -> Callable[[Function], Function]:
-    """Compile as numba's `njit` does, but do not use a cache folder to which other users can write.
+    """Compile as numba's `njit` does, but do not use a cache folder to which other users can write."""
 
-    Numba compiles again if the source of a kernel changes, but does not notice changes in kernels and constants of
-    other modules that are compiled into it. So the name in the cache contains a digest of these as well: of those that
-    are defined by then.
-    """
+    def defined(function: Function) -> Function:
+        return cast(Function, Kernel(cast(FunctionType, function), options))
 
-    def compiled(function: Function) -> Function:
-        if options.get("cache"):
-            function.__qualname__ = f"{function.__qualname__}-{_digest(cast(FunctionType, function))}"
-        made = numba.njit(**options)(function)
-        place = made.stats.cache_path if options.get("cache") else None
-        if place is not None and _refusal(Path(place), Path(function.__code__.co_filename)):
-            made = numba.njit(**{**options, "cache": False})(function)
-        if (file := getattr(made._cache, "_cache_file", None)) is not None:
-            file._load_index = partial(_index_or_none, file._load_index)
-        return cast(Function, made)
-
-    return compiled
+    return defined
 
 
-def _index_or_none(load: Callable[[], dict[Any, str]]) -> dict[Any, str]:
-    """Read the index of a kernel's cache; return an empty one if it names a type that is gone.
-
-    The types of arguments are pickled in the index, named tuples by the name of their class. After an upgrade in place
-    a class may have another name, and numba would fail in place of compiling anew.
-    """
-    try:
-        return load()
-    except (AttributeError, ImportError):
-        return {}
-
-
-def _fused(_typing: Any, _a: Any, _b: Any, _c: Any) -> Any:
-    floats = types.float64(types.float64, types.float64, types.float64)
-    return floats, lambda _context, builder, _signature, numbers: builder.fma(*numbers)
-
-
-fused = cast(Callable[[float, float, float], float], intrinsic(_fused))
+fused = cast(Callable[[float, float, float], float], Intrinsic("fused"))
 """``a * b + c``, rounded once, only in kernels: one instruction if the processor has it, otherwise a call."""
 
-
-def _word_at(_typing: Any, data: Any, _at: Any) -> Any:
-    def load(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, values[0])
-        place = builder.bitcast(builder.gep(array.data, [values[1]]), _WORD.as_pointer())
-        word = builder.load(place, align=1)
-        return word if sys.byteorder == "little" else builder.bswap(word)
-
-    return types.uint64(data, types.intp), load
-
-
-word_at = cast(Callable[[Any, int], Any], intrinsic(_word_at))
+word_at = cast(Callable[[Any, int], Any], Intrinsic("word_at"))
 """The eight bytes of an array from an index as one number, the first byte as its lowest; only in kernels.
 
 The caller sees to it that the array has these bytes.
 """
 
-
-def _put_word(_typing: Any, data: Any, _at: Any, _word: Any) -> Any:
-    def store(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, values[0])
-        place = builder.bitcast(builder.gep(array.data, [values[1]]), _WORD.as_pointer())
-        builder.store(values[2] if sys.byteorder == "little" else builder.bswap(values[2]), place, align=1)
-        return context.get_dummy_value()
-
-    return types.none(data, types.intp, types.uint64), store
-
-
-put_word = cast(Callable[[Any, int, Any], None], intrinsic(_put_word))
+put_word = cast(Callable[[Any, int, Any], None], Intrinsic("put_word"))
 """Write a number as `word_at` reads it; only in kernels. The caller sees to it that the array has these bytes."""
 
-
-def _first_one(_typing: Any, _word: Any) -> Any:
-    return types.int64(types.uint64), lambda _context, builder, _signature, values: builder.cttz(
-        values[0], ir.Constant(ir.IntType(1), 1)
-    )
-
-
-first_one = cast(Callable[[Any], int], intrinsic(_first_one))
+first_one = cast(Callable[[Any], int], Intrinsic("first_one"))
 """The index of the lowest bit that is set, only in kernels and not for 0."""
 
 
-def _refusal(folder: Path, code: Path) -> str | None:
-    """Why compiled code must not be loaded from a folder, or None. To load compiled code is to run it."""
-    if folder not in REFUSED:
-        kept = sorted(folder.glob("*.nb?"))
-        if folder.parent == code.parent:
-            REFUSED[folder] = way_in_beside(code, folder) or planted(kept, code.parent.stat().st_uid)
-        else:
-            REFUSED[folder] = way_in(folder) or planted(kept)
-    return REFUSED[folder]
-
-
 def refusals() -> list[str]:
-    """Return the messages about cache folders of compiled kernels that are not used."""
+    """Return the messages about cache folders that are not used, of the kernels that were made by now."""
     return [
         f"kernels are compiled anew in each run, for {why}; make it yours alone (chown, chmod go-w), or name another "
         "folder: NUMBA_CACHE_DIR"
@@ -162,14 +117,12 @@ def refusals() -> list[str]:
     ]
 
 
-def _digest(function: FunctionType) -> str:
-    """A digest of a function: its code, the kernels that it calls, and the constants that it reads."""
-    code = function.__code__
-    parts = [code.co_code.hex(), *(repr(value) for value in code.co_consts if not isinstance(value, CodeType))]
-    for name in code.co_names:
-        value = function.__globals__.get(name)
-        if isinstance(value, Dispatcher) and value.py_func is not function:
-            value = _digest(value.py_func)
-        if isinstance(value, int | float | str | tuple):
-            parts.append(f"{name}={value!r}")
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+@cache
+def _compiler() -> Any:
+    is_collecting = gc.isenabled()
+    gc.disable()  # imported modules stay, and to look for garbage among them takes as long as to import them
+    try:
+        return import_module(f"{__package__}.compiler")
+    finally:
+        if is_collecting:
+            gc.enable()

@@ -7,18 +7,15 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 import pytest
-from numba.core.dispatcher import Dispatcher
 
-from support.places import ROOT, TESTS
+from support.places import TESTS
 from wincli.readers.values.value_kinds import field_end
-from wincli.windowing.support.jit import _digest
 
 CALLER = """
 from typing import NamedTuple
@@ -133,23 +130,23 @@ def test_what_was_put_into_a_folder_that_others_can_write_to_is_not_run(tmp_path
     assert not marker.exists()
 
 
-def test_the_names_of_kernels_in_the_cache_tell_of_all_that_they_call() -> None:
-    """What is defined below a kernel is not known yet where its name is made."""
-    kernels: dict[str, Dispatcher] = {}
-    for package in ("readers", "windowing", "writers"):
-        for path in (ROOT / package).rglob("*.py"):
-            if "jit import" in path.read_text(encoding="utf-8"):
-                module = import_module(".".join(["wincli", *path.relative_to(ROOT).with_suffix("").parts]))
-                own = [each for each in vars(module).values() if isinstance(each, Dispatcher)]
-                kernels |= {each.py_func.__qualname__: each for each in own if "-" in each.py_func.__qualname__}
-    assert len(kernels) > 300
-    untold = [name for name, each in kernels.items() if name.rpartition("-")[2] != _digest(each.py_func)]
-    assert untold == []
+LAZY = """
+import sys, numpy as np
+import wincli.windowing.engine.run
+from wincli.windowing.rows.membership import covered
+print("numba" in sys.modules)
+print(covered(*np.array([[0, 2], [1, 3]]), 4).tolist(), "numba" in sys.modules, covered.__doc__[:13])
+"""
+
+
+def test_kernels_are_defined_without_numba_and_the_first_that_is_called_loads_it() -> None:
+    ended = subprocess.run([sys.executable, "-c", LAZY], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines() == ["False", "[True, False, True, False] True Which entries"]
 
 
 def test_a_helper_of_kernels_counts_no_references() -> None:
     options = dict(field_end.targetoptions)
     assert options["_nrt"] is False
-    helper = numba.jit(**options)(field_end.py_func)  # not from the cache, which has no code to look at
+    helper = numba.jit(**options)(field_end.compiled.py_func)  # not from the cache, which has no code to look at
     assert helper(np.frombuffer(b"a,b", np.uint8), 0, 3, ord(",")) == 1
     assert all("NRT_" not in code for code in helper.inspect_llvm().values())
