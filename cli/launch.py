@@ -17,7 +17,7 @@ from ..conf.options import DEFAULT_MASTER
 from ..conf.ranges import units
 from ..conf.spark import spark_settings, usable_cores
 from ..windowing.spark.boot import PendingExecutor, Progress, SparkBoot, boot
-from ..windowing.spark.fork_server import NO_PANDAS, block_pandas, may_fork, prepare
+from ..windowing.spark.fork_server import NO_PANDAS, ForkServer, block_pandas, may_fork, prepare, start_caller
 from ..windowing.spark.setup import is_local, sweeping, too_few_files
 from ..windowing.support.address import Address
 from ..windowing.support.jit import refusals
@@ -49,7 +49,8 @@ def is_small(job: Job, is_stdin_small: Callable[[], bool] = lambda: False) -> bo
 
     ``is_stdin_small``: waits for as much of stdin, and is called last, and only where the job reads it.
     """
-    asks_spark = job.master != DEFAULT_MASTER or job.spark_conf or job.ship_environment or job.jobs != 1
+    at_once = job.jobs != 1 and job.state is None
+    asks_spark = job.master != DEFAULT_MASTER or job.spark_conf or job.ship_environment or at_once
     if asks_spark or job.runs_user_code or job.enrich:
         return False
     if PIPE in job.input:
@@ -101,10 +102,13 @@ class SmallJobBoot:
     """A `Boot` of a job that may not need Spark.
 
     ``boot``: starts Spark and returns at once.
+    ``jobs``: how many units of a range are computed at the same time.
+    ``callers``: the processes that compute the others.
     """
 
-    def __init__(self, boot: Callable[[], SparkBoot]) -> None:
-        self._boot = boot
+    def __init__(self, boot: Callable[[], SparkBoot], jobs: int = 1) -> None:
+        self._boot, self._jobs = boot, jobs
+        self.callers: list[ForkServer] = []
         self._spark: SparkBoot | None = None
         self._session: SmallJobSession | None = None
 
@@ -112,12 +116,19 @@ class SmallJobBoot:
         return self
 
     def __exit__(self, *error: Any) -> None:
+        for caller in self.callers:
+            caller.end()
         if self._spark is not None:
             self._spark.__exit__(*error)
 
     def start_fork_server(self) -> None:
-        """Fork nothing, but load what tasks in this process need; workers of a Spark that starts late load it, too."""
+        """Load what tasks need, and fork this process for units that are computed beforehand.
+
+        Workers of a Spark that starts late load it, too.
+        """
         from ..windowing.support import compiler  # noqa: F401, PLC0415 - numba, before modules are frozen
+
+        self.callers = [start_caller() for _ in range(1, self._jobs)]
 
     def connect(self) -> None:
         """Wait for nothing."""
@@ -238,7 +249,7 @@ def run_on_spark(
     """
     start = partial(_boot, job, messages)
     swept = sweeping(job.master, job.spark_conf, os.environ)
-    with swept, SmallJobBoot(start) if is_small(job, is_stdin_small) else start() as spark:
+    with swept, SmallJobBoot(start, job.jobs) if is_small(job, is_stdin_small) else start() as spark:
         # The imports below load pyarrow and numba, which takes as long as Java takes to start.
         gc.disable()  # imported modules stay, and to look for garbage among them takes 0.1 s
         if not job.runs_user_code:
@@ -255,7 +266,8 @@ def run_on_spark(
         gc.enable()
         spark.connect()
         with show_progress(job.progress, messages) as show:
-            outcome = run(RunContext(spark, show, messages, started))
+            callers = spark.callers if isinstance(spark, SmallJobBoot) else ()
+            outcome = run(RunContext(spark, show, messages, started, callers=callers))
         for note in refusals():
             messages.note(note)
         return outcome

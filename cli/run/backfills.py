@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any
 
 from ...conf.job import Job, recorded
 from ...conf.ranges import Unit, unit_at
-from ...windowing.errors import InputError
+from ...windowing.errors import InputError, WincliError
 from ...windowing.ports import InputFile
 from ...writers.commit.tables import remove_leftovers_beside, table_of
 from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord, input_files
+from .adoption import Pieces, pieces_of
 from .context import RunContext, StagedJob, owner
 from .fingerprint import same_inputs, same_job
 from .incremental_run import IncrementalRun
@@ -31,6 +32,7 @@ from .late_rows import (
 )
 from .pipeline import PlainRun, run_job
 from .rerun import check_same_job, replacing, rerun_of_finished, why_rerun, with_same_end
+from .speculation import UnitWork
 from .steps import RerunReason, StateChain, UnitRange, UnitStep
 from .unit_paths import InputPaths, UnitInput, find_input, outputs_of, unit_job
 from .units import UnitRecords, recording_failure, report_unit
@@ -142,17 +144,22 @@ def finished_record(job: Job, input_paths: InputPaths, unit: Unit) -> UnitRecord
 
 
 def run_unit(
-    late: LateBackfill, job: Job, own: Job, unit: Unit, previous: str | None
+    late: LateBackfill,
+    job: Job,
+    own: Job,
+    unit: Unit,
+    previous: str | None,
+    begin: Callable[..., IncrementalRun] = IncrementalRun,
 ) -> Iterator[tuple[StagedJob, UnitRecord]]:
     """Run and commit a unit, after the units before it that its late rows belong to; yield each, the unit itself last.
 
     ``job``: the job of the unit, in which late rows are looked for. ``own``: that job as the unit is run with it.
-    ``previous``: the label of the unit whose state it begins from; None for the first.
+    ``previous``: the label of the unit whose state it begins from; None for the first. ``begin``: makes its run.
     """
     with recording_failure(late.state, unit, late.context):
         late_rows = find_late_rows(late, job, unit, previous)
         yield from reprocess_for_late_rows(late, late_rows)
-        mode = IncrementalRun(late.state, unit, previous, late.keep, rows_on_time(late.state, late_rows))
+        mode = begin(late.state, unit, previous, late.keep, rows_on_time(late.state, late_rows))
         yield run_on_state(late, own, mode)
 
 
@@ -217,19 +224,35 @@ class IncrementalBackfill(RangeOnState):
     ``context``: the context of the command.
     ``input_paths``: where the inputs of units are.
     ``keep``: how many units keep their window state.
+    ``pieces``: units that other processes compute beforehand; None: none.
     """
 
     state: State
     context: RunContext
     input_paths: InputPaths
     keep: int
+    pieces: Pieces | None = None
 
     def run(self, step: UnitStep) -> Iterator[UnitRecord]:
         job = unit_job(self.job, self.input_paths, step.unit, step.input)
-        late = LateBackfill(self.state, self.context, self.keep, self._job_of)
-        for _, record in run_unit(late, job, self.own_job(job, step.unit), step.unit, step.previous):
+        own, late = self.own_job(job, step.unit), LateBackfill(self.state, self.context, self.keep, self._job_of)
+        piece = None if self.pieces is None else self.pieces.begin(step.unit)
+        begin = IncrementalRun if piece is None else piece.mode
+        for staged, record in run_unit(late, job, own, step.unit, step.previous, begin):
             report_unit(record, self.context.messages)
             yield record
+            if piece is not None and record.label == step.label:
+                piece.end(self.state, record, staged)
+
+    def work(self, unit: Unit) -> UnitWork | None:
+        """Return the work of a unit of the range that will run, as far as can be foreseen; else None."""
+        if not self.job.redo and self.state.record(unit.label) is not None:
+            return None
+        try:
+            found = find_input(self.input_paths, unit)
+        except WincliError:  # the run will say so, if it comes so far
+            return None
+        return None if found is None else UnitWork(unit, unit_job(self.job, self.input_paths, unit, found))
 
     def _job_of(self, record: UnitRecord) -> tuple[Job, Sequence[str]]:
         """Return the job that reprocesses a unit for late rows, and the paths that it reads.
@@ -243,3 +266,23 @@ class IncrementalBackfill(RangeOnState):
             raise InputError(what, "put its files back where they were")
         job = unit_job(self.job, self.input_paths, unit, found)
         return replacing(with_same_end(job, record)), found.paths
+
+
+@contextmanager
+def beforehand(backfill: IncrementalBackfill) -> Iterator[IncrementalBackfill]:
+    """Yield a backfill whose units are computed beforehand by the processes of the command, where it has some.
+
+    With ``--jobs`` a note says where they are not.
+    """
+    context, job = backfill.context, backfill.job
+
+    def give_up(why: str) -> None:
+        context.messages.note(f"units run one after the other: {why}")
+
+    if not context.callers:
+        if job.jobs > 1:
+            give_up("they need Spark, and each begins from what the one before leaves")
+        yield backfill
+        return
+    with pieces_of(backfill.units, backfill.work, context.callers, give_up) as pieces:
+        yield replace(backfill, pieces=pieces)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import datetime as dt
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...conf.job import Job
+from ...windowing.local_executor import LocalExecutor
 from ...windowing.ports import Executor, Part
 from ...windowing.spark.boot import Progress
+from ...windowing.spark.fork_server import ForkServer
 from ...writers.places.lock import Owner
 from ...writers.state.journal import Prepared
 from ..console.messages import Messages
@@ -179,6 +182,7 @@ class RunContext:
     ``started``: `time.perf_counter` when the command began.
     ``observers``: look on at its runs.
     ``announced``: by their names, the messages that are written once a command, for the first unit, and have been.
+    ``callers``: processes that compute units beforehand.
     """
 
     spark: Boot
@@ -187,6 +191,7 @@ class RunContext:
     started: float
     observers: tuple[RunObserver, ...] = ()
     announced: dict[str, object] = field(default_factory=dict)
+    callers: Sequence[ForkServer] = ()
 
     def is_first(self, message: str) -> bool:
         """Whether a message is to be written now; after that it counts as written."""
@@ -202,3 +207,34 @@ def owner() -> Owner:
 def now() -> str:
     """Return the current time in UTC as ISO 8601, to the second."""
     return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+
+
+# Stands where a run has its Spark: tasks run in this process, one after the other, and nothing has to start.
+#
+# For runs over a few rows, as those of test cases: all that a run does is done, but for the start of Java.
+
+
+class LocalSession(LocalExecutor):
+    """A `Session` in this process."""
+
+    is_open = False
+    on_progress: Callable[[Progress], None] | None = None
+    __setattr__ = object.__setattr__  # whoever runs a stage sets `on_progress`, and a local executor is frozen
+
+
+class LocalBoot:
+    """A `Boot` with nothing to start, to load beforehand or to end."""
+
+    def session(self) -> LocalSession:
+        return LocalSession()
+
+    def warm(self, warm: Callable[..., object], *arguments: Any) -> None:
+        """Load nothing: the first task loads what it needs."""
+
+    def close(self) -> None:
+        """End nothing."""
+
+
+def local_context(messages: Messages) -> RunContext:
+    """Return the context of a run in this process, which shows no progress."""
+    return RunContext(LocalBoot(), lambda _: None, messages, time.perf_counter())

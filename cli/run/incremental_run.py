@@ -142,15 +142,16 @@ def identity_changes(was: Mapping[str, Mapping[str, Any]], now: Mapping[str, Map
 
 def known_by(record: UnitRecord | None, shown: str, job: Job) -> KnownColumns:
     """Return the columns that a unit on the state ``shown`` has read, and those of its enrich tables."""
-    if record is None:
-        return NOTHING_KNOWN
-    identity = record.stages[0].identity
+    return NOTHING_KNOWN if record is None else known_of(record.stages[0].identity, place_of(record, shown), job)
+
+
+def known_of(identity: Mapping[str, Any], place: str, job: Job) -> KnownColumns:
+    """Return the columns that an ``identity`` knows, and those of its enrich tables; ``place``: its state in words."""
     computed = [name for name, _ in job.stages[0].options.let]
     for each in job.enrichments:
         taken = {one.name for one in each.take or ()}
         held = identity.get("columns") or {}
         computed += [name for name in held if name in taken or name.startswith(f"{each.name}_")]
-    place = place_of(record, shown)
     tables = {}
     for name, types in (identity.get("tables") or {}).items():
         found = {column: type_of_text(kind) for column, kind in types.items()}

@@ -114,6 +114,12 @@ class PlainRun:
         """Return the task context of a stage with the window state that it begins from, where there is one."""
         return task
 
+    def stages(
+        self, plan: JobPlan, executor: SparkStageExecutor, announce: Callable[[LargestWindow], None]
+    ) -> list[StageRun]:
+        """Run the stages. Raises as `run_stages` does."""
+        return run_stages(plan, self, executor, announce)
+
     def commit(self, staged: StagedJob, executor: Executor) -> UnitRecord | None:  # noqa: ARG002 - it compares no states
         """Put all that the run has written in place; return the record that it leaves on its state.
 
@@ -159,8 +165,8 @@ def run_stages(
             outcome = run_window(task, own, sizes_of(plan.job), announce)
             if stage_runs:
                 stage_runs[-1].stage_output.sink.delete_intermediate()
-            stage_runs.append(StageRun(stage, stage_output, outcome, _parts(stage_output, outcome, own)))
-        _check_rejects(plan.job, stage_runs)
+            stage_runs.append(StageRun(stage, stage_output, outcome, parts_of(stage_output, outcome, own)))
+        check_rejects(plan.job, stage_runs)
     return stage_runs
 
 
@@ -178,7 +184,8 @@ def sizes_of(job: Job) -> Sizes:
     return Sizes(min(Sizes().small, job.slice_size), job.split_size, job.slice_size)
 
 
-def _parts(stage_output: StageOutput, outcome: Outcome, executor: Executor) -> tuple[Part, ...]:
+def parts_of(stage_output: StageOutput, outcome: Outcome, executor: Executor) -> tuple[Part, ...]:
+    """Return the parts of a stage's own output, written once more where that has another format than the stage."""
     if not stage_output.is_own:
         return ()
     if stage_output.copy is None:
@@ -188,7 +195,8 @@ def _parts(stage_output: StageOutput, outcome: Outcome, executor: Executor) -> t
     return tuple(parts) or stage_output.copy.write_parts(0, [])
 
 
-def _check_rejects(job: Job, stage_runs: Sequence[StageRun]) -> None:
+def check_rejects(job: Job, stage_runs: Sequence[StageRun]) -> None:
+    """Raise `DataError` where stages have rejected more rows than the job allows."""
     rejected = sum((each.outcome.counts for each in stage_runs), Counts()).rejected
     total = sum(rejected.values())
     if job.max_rejects is not None and total > job.max_rejects:
@@ -260,7 +268,7 @@ def run_job(
         for output in filter(None, outputs):
             output.begin()
         with loaded_tables(plan, run, stage_executor) as plan:
-            stage_runs = run_stages(plan, run, stage_executor, partial(announce_window, context))
+            stage_runs = run.stages(plan, stage_executor, partial(announce_window, context))
         plan.source.check_unchanged()
         for table in beside(plan.source).values():
             table.check_unchanged()

@@ -7,23 +7,21 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from ...conf.job import Job, RightSide, paths_of, plain_path, recorded
 from ...conf.ranges import Kind, Partitions, Unit, check_kind, partitions, unit_of_plain_run, units
 from ...readers.files.listing import list_folders
 from ...readers.options import ReadOptions
 from ...windowing.errors import ConfigError, WincliError
-from ...windowing.local_executor import LocalExecutor
 from ...windowing.ports import InputFile
-from ...windowing.spark.boot import Progress
 from ...windowing.support.redaction import redacted_path
 from ...writers.commit.tables import remove_leftovers_beside
 from ...writers.state.state import State, open_state, state_without_lock
 from ...writers.state.unit_record import UnitRecord
-from ..console.messages import OK, Messages, Stopped
+from ..console.messages import OK, Stopped
 from .backfills import (
     IncrementalBackfill,
+    beforehand,
     is_done,
     plain_steps,
     read_result,
@@ -35,7 +33,7 @@ from .context import RunContext, StageRun, owner
 from .fingerprint import already_done
 from .job_plan import refuse_state_overlap
 from .late_rows import LateBackfill, unit_of
-from .parallel_units import shared_context, why_one_by_one
+from .parallel_units import shared_context
 from .pipeline import PlainRun, run_job
 from .range_run import BackfillOutcome, Kept, report_backfill, report_kept, report_rejected, run_backfill
 from .reports import report_outcome
@@ -205,15 +203,14 @@ def _run_on_state(
     """
     with open_state(path, owner(), paths_of(job)) as state:
         _report_notes(state, context)
-        if job.jobs > 1:
-            context.messages.note(f"units run one after the other: {why_one_by_one(job)}")
         before = Kept.of(state)
         keep = job.kept(len(in_range), len(before.data))
         backfill = IncrementalBackfill(job, state, in_range, context, input_paths, keep)
         steps = backfill.steps(partial(find_input, input_paths))
         if check is not None:
             check()
-        outcome = run_backfill(steps, backfill.run, partial(note_of_unit, context))
+        with beforehand(backfill) as backfill:
+            outcome = run_backfill(steps, backfill.run, partial(note_of_unit, context))
         report_kept(before, state, context.messages)
         if job.late == "redo":
             report_rejected(state.records, in_range, context.messages)
@@ -250,34 +247,3 @@ def _nothing_to_do(job: Job, context: RunContext, why: str) -> int:
 def _report_notes(state: State, context: RunContext) -> None:
     for note in state.notes:
         context.messages.note(note)
-
-
-# Stands where a run has its Spark: tasks run in this process, one after the other, and nothing has to start.
-#
-# For runs over a few rows, as those of test cases: all that a run does is done, but for the start of Java.
-
-
-class LocalSession(LocalExecutor):
-    """A `Session` in this process."""
-
-    is_open = False
-    on_progress: Callable[[Progress], None] | None = None
-    __setattr__ = object.__setattr__  # whoever runs a stage sets `on_progress`, and a local executor is frozen
-
-
-class LocalBoot:
-    """A `Boot` with nothing to start, to load beforehand or to end."""
-
-    def session(self) -> LocalSession:
-        return LocalSession()
-
-    def warm(self, warm: Callable[..., object], *arguments: Any) -> None:
-        """Load nothing: the first task loads what it needs."""
-
-    def close(self) -> None:
-        """End nothing."""
-
-
-def local_context(messages: Messages) -> RunContext:
-    """Return the context of a run in this process, which shows no progress."""
-    return RunContext(LocalBoot(), lambda _: None, messages, time.perf_counter())

@@ -183,13 +183,22 @@ def start_fork_server(path: Path) -> ForkServer | None:
         listener.close()
         return None
     listener.listen()
+    server = start_caller(listener)
+    listener.close()
+    return server
+
+
+def start_caller(listener: socket.socket | None = None) -> ForkServer:
+    """Fork this process as `start_fork_server` does, to a process that makes calls until this one ends.
+
+    ``listener``: where a daemon asks it to take its place; None: it never becomes one.
+    """
     orders, server_end = socket.socketpair()
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # the driver's handlers must not run in the fork
     pid = os.fork()
     if pid == 0:
         _serve(listener, server_end)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-    listener.close()
     server_end.close()
     return ForkServer(pid, orders)
 
@@ -210,7 +219,7 @@ def take_over_daemon(path: str) -> bool:
         return True
 
 
-def _serve(listener: socket.socket, orders: socket.socket) -> NoReturn:
+def _serve(listener: socket.socket | None, orders: socket.socket) -> NoReturn:
     code = 1
     try:
         os.setpgid(0, 0)  # Ctrl-C reaches the driver only
@@ -219,7 +228,7 @@ def _serve(listener: socket.socket, orders: socket.socket) -> NoReturn:
             if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP: keep that
                 signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        _release_files({listener.fileno(), orders.fileno()})
+        _release_files({each.fileno() for each in (listener, orders) if each is not None})
         Path("/proc/self/comm").write_text(_NAME)
         gc.freeze()
         gc.enable()
@@ -247,11 +256,11 @@ def _release_files(kept_descriptors: set[int]) -> None:
                 os.dup2(null, number, inheritable=number < 3)
 
 
-def _wait_for_request(listener: socket.socket, orders: socket.socket) -> socket.socket | None:
+def _wait_for_request(listener: socket.socket | None, orders: socket.socket) -> socket.socket | None:
     """Make the calls that the driver sends until a daemon connects; None where the driver ends first."""
     while True:
-        ready, _, _ = select.select([orders, listener], [], [])
-        if orders in ready:
+        ready, _, _ = select.select([orders] if listener is None else [orders, listener], [], [])
+        if listener is None or orders in ready:
             head = orders.recv(8, socket.MSG_WAITALL)
             if len(head) < 8:
                 return None

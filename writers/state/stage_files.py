@@ -235,11 +235,11 @@ def same_tables(former: ParquetStateFiles, now: ParquetStateFiles, deciding: Dec
 
     def are_same(name: str, part: Callable[[pa.Table], pa.Table]) -> bool:
         known = (None if table is None else part(table) for table in (one[name], other[name]))
-        return _same(*(table if table is not None and table.num_rows else None for table in known))
+        return same_table(*(table if table is not None and table.num_rows else None for table in known))
 
     return Sameness(
         one.keys() == other.keys()
-        and all(_same(one[name], other[name]) for name in one if name not in divided)
+        and all(same_table(one[name], other[name]) for name in one if name not in divided)
         and all(are_same(name, part) for name, part in divided.items())
         and _ranks(one) == _ranks(other),
         are_same("keys", window_numbers),
@@ -262,7 +262,8 @@ def _read_all(files: ParquetStateFiles, kind: Literal["rows", "keys"]) -> pa.Tab
     return pa.concat_tables(tables) if tables else None
 
 
-def _same(one: pa.Table | None, other: pa.Table | None) -> bool:
+def same_table(one: pa.Table | None, other: pa.Table | None) -> bool:
+    """Whether two tables have the same columns and values; NaN is the same as NaN."""
     if one is None or other is None:
         return one is other
     if one.schema != other.schema or one.num_rows != other.num_rows:

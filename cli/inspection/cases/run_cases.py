@@ -27,8 +27,9 @@ from ....windowing.language.enrichment import with_path
 from ....windowing.language.joins import parse_join
 from ....windowing.local_executor import LocalExecutor
 from ...console.messages import Messages
+from ...run.context import local_context
 from ...run.request import read_options
-from ...run.run_modes import local_context, run_request
+from ...run.run_modes import run_request
 from ..comparison.compare import without_marks
 from ..results.result import StoredRows, open_result_folder, rejects_of
 from .case import Case, Part, Row, Rows, csv_rows, write_rows

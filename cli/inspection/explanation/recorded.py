@@ -36,14 +36,14 @@ from ....writers.state.layout import is_state
 from ....writers.state.state import StateView, read_state
 from ....writers.state.unit_record import UNIT_DISTANCE, UnitRecord, input_files
 from ...console.messages import Messages
-from ...run.context import owner
+from ...run.context import local_context, owner
 from ...run.fingerprint import absolute, same_inputs
 from ...run.incremental_run import known_by
 from ...run.job_plan import open_outputs, plan_job
 from ...run.open_input import NOTHING_KNOWN, KnownColumns, enriched_input, named_columns, row_expressions, with_right
 from ...run.pipeline import PlainRun, loaded_tables, with_own_windows
 from ...run.request import read_options
-from ...run.run_modes import local_context, run_request
+from ...run.run_modes import run_request
 from ...run.stage_plans import StagePlan, plan_stages
 from ..results.result import ResultFolder, open_result_folder
 

@@ -150,7 +150,8 @@ def _head(forecast: Forecast) -> Iterator[str]:
             yield f"units run one after the other: {forecast.why_one_by_one}"
         else:
             can = f"up to {forecast.jobs:,} run" if forecast.jobs > 1 else "--jobs N runs up to N"
-            yield f"no unit needs another: {can} at the same time"
+            free = "no unit needs another" if forecast.state is None else "units may be computed beforehand"
+            yield f"{free}: {can} at the same time"
 
 
 def _units(forecast: Forecast) -> list[str]:

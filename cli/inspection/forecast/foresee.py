@@ -21,10 +21,10 @@ from ....writers.state.layout import is_state
 from ....writers.state.state import State, read_state, state_without_lock
 from ....writers.state.unit_record import UnitRecord
 from ...console.progress import Show
+from ...run.adoption import why_in_order
 from ...run.backfills import RangeOnState, earlier_jobs, own_job, plain_steps, read_result
 from ...run.incremental_run import IncrementalRun, from_root
 from ...run.job_plan import refuse_overlaps, refuse_state_overlap
-from ...run.parallel_units import why_one_by_one
 from ...run.run_modes import check_undated, find_next_run, result_is_done
 from ...run.steps import ALONE, Action, UnitRange, UnitStep
 from ...run.unit_paths import InputPaths, UnitInput, find_input, find_input_paths, unit_job
@@ -283,7 +283,7 @@ def _foresee_range(job: Job, in_range: Sequence[Unit], show: Show) -> Foreseen:
     notes = []
     if may_stop is not None and sure[-1].problem is None:
         notes.append(f"if the correction reaches that far: {may_stop}")
-    why, opened, first = why_one_by_one(job), None, runs[0] if runs else None
+    opened, first = None, runs[0] if runs else None
     if first is None and problem is None:
         with_input = (UnitStep(unit, "skip", found=its) for unit in in_range if (its := find(unit)) is not None)
         first = next(with_input, None)
@@ -291,6 +291,7 @@ def _foresee_range(job: Job, in_range: Sequence[Unit], show: Show) -> Foreseen:
         mode = None if state is None else IncrementalRun(state, first.unit, first.previous, job.kept(1, 0))
         jobs_before = partial(earlier_jobs, job, input_paths, first.unit) if state is None else None
         opened = open_job(own_of(first), mode, show, jobs_before)
+    why = None if state is None or opened is None else why_in_order(opened.plan)
     return _forecast(
         job,
         "range",

@@ -24,8 +24,9 @@ from wincli.cli.inspection import effect as effect_module
 from wincli.cli.inspection.comparison.changes import Difference
 from wincli.cli.inspection.comparison.compare import Diff, DiffRequest, compare
 from wincli.cli.inspection.effect import Effect, effect_json, effect_of, effect_text
+from wincli.cli.run.context import local_context
 from wincli.cli.run.request import parse_job
-from wincli.cli.run.run_modes import local_context, run_request
+from wincli.cli.run.run_modes import run_request
 from wincli.conf.job import Job
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.writers.state.layout import JOURNAL, put_json

@@ -98,11 +98,9 @@ def test_an_input_that_is_gone_stops_before_its_unit_and_the_units_before_it_are
     assert [path.name for path in (log / "out").iterdir()] == [f"dt={day(1)}"]
 
 
-def test_on_a_state_units_run_one_after_the_other_and_a_note_says_why(log: Path) -> None:
-    ran = run(log, 4, "--state", "st")
-    assert "units run one after the other: open windows of one unit go on in the next" in ran.notes
-    flushed = run(log, 4, "--state", "st2", "--at-end", "flush", out="out2")
-    assert flushed.notes[0].startswith("units run one after the other: window numbers, and what rows are late, go on")
+def test_on_a_state_units_that_need_spark_run_one_after_the_other_and_a_note_says_so(log: Path) -> None:
+    ran = run(log, 4, "--state", "st", "--spark-conf", "spark.ui.enabled=false")
+    assert ran.notes[0].startswith("units run one after the other: they need Spark")
     labels = [note.partition(":")[0] for note in ran.notes if " rows in" in note]
     assert labels == [day(n) for n in range(1, DAYS + 1)]
 
@@ -114,9 +112,9 @@ def test_a_plan_says_which_units_may_run_at_the_same_time(log: Path) -> None:
 
     assert "no unit needs another: --jobs N runs up to N at the same time" in plan()
     assert "no unit needs another: up to 4 run at the same time" in plan("--jobs", "4")
-    assert "units run one after the other: open windows of one unit go on in the next" in plan("--state", "st")
-    told = json.loads(plan("--jobs", "4", "--state", "st", "--json"))
-    assert (told["jobs"], told["why_one_by_one"]) == (1, "open windows of one unit go on in the next")
+    assert "units may be computed beforehand: --jobs N runs up to N" in plan("--state", "st")
+    told = json.loads(plan("--jobs", "4", "--state", "st", "--having", "window > 2", "--json"))
+    assert (told["jobs"], told["why_one_by_one"][:38]) == (1, "the job asks for the numbers of window")
     told = json.loads(plan("--jobs", "4", "--json"))
     assert (told["jobs"], told["why_one_by_one"]) == (4, None)
 

@@ -200,7 +200,7 @@ def test_a_range_in_words(tmp_path: Path) -> None:
         "           a correction may reach 2026-11-02 at most; it ends where a unit leaves the state that it",
         "             left before",
     ]
-    assert lines[3] == "           units run one after the other: open windows of one unit go on in the next"
+    assert lines[3] == "           units may be computed beforehand: --jobs N runs up to N at the same time"
     assert lines[5:9] == [
         "units      2026-11-01  run again  its input is not what it was (1 file, 35 bytes)",
         "           2026-11-02  may run    the unit before it may leave another state (1 file, 34 bytes)",
