@@ -9,6 +9,7 @@ run.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,11 +24,12 @@ from ...windowing.columns.arrays import combined
 from ...windowing.engine.strategy import LargestWindow
 from ...windowing.language.spec import Batched
 from ...windowing.ports import Part
+from ...windowing.spark.session import Background
 from ...windowing.spark.setup import temporary_place
 from ...windowing.spark.temporary_folders import new_folder
 from ...windowing.state.number_shift import NumberShift
 from ...windowing.state.state_tables import DecidingNumbers
-from ...writers.state.stage_files import ParquetStateFiles, same_table
+from ...writers.state.stage_files import ParquetStateFiles, encode, same_table
 from ...writers.state.state import State
 from ...writers.state.unit_record import StageRecord, UnitRecord
 from .context import StagedJob, StageRun, now
@@ -131,6 +133,53 @@ def why_in_order(plan: JobPlan) -> str | None:
     return next(iter(whys), None)
 
 
+# What was found of the next unit is made ready in a thread, while the files of the one before go to the disk.
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyUnit:
+    """What is found of a unit, and what its stages leave: by stage the tables of its state, each as bytes, too."""
+
+    found: FoundUnit
+    states: Mapping[str, Mapping[str, tuple[pa.Table, pa.Buffer]]]
+
+    @classmethod
+    def of(cls, found: FoundUnit, shifts: Shifts) -> ReadyUnit:
+        """Move the numbers of a unit."""
+        tables = {stage.name: moved_state(stage, shifts[stage.name]) for stage in found.stages}
+        return cls(found, {name: {n: (t, _encoded(t)) for n, t in each.items()} for name, each in tables.items()})
+
+
+def _encoded(table: pa.Table) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    encode(table, sink)
+    return sink.getvalue()
+
+
+class _NextUnit:
+    """A unit that is made ready as soon as it is found; ``unit``, ``shifts``: which, and by what its numbers differ."""
+
+    def __init__(self, folder: str, unit: Unit, shifts: Shifts) -> None:
+        self.unit, self._folder, self._shifts = unit, folder, shifts
+        self._stop = threading.Event()
+        self._work = Background(self._make)
+
+    def take(self) -> ReadyUnit | None:
+        """Return the unit, if it is found by now."""
+        self._stop.set()
+        self._work.finished(None)
+        return None if self._work.error is not None else self._work.result()
+
+    def _make(self) -> ReadyUnit | None:
+        while (found := read_found(self._folder, self.unit)) is None:
+            if self._stop.wait(_POLL):
+                return None
+        return ReadyUnit.of(found, self._shifts)
+
+
+_POLL = 0.005
+
+
 # The run of a unit whose stages are taken over.
 
 
@@ -138,11 +187,13 @@ def why_in_order(plan: JobPlan) -> str | None:
 class Adoption:
     """A unit that is taken over.
 
-    ``found``: what a process has found of it. ``shifts``: by what its numbers differ. ``job``: the job it was found by.
+    ``ready``: what a process has found of it.
+    ``shifts``: by what its numbers differ.
+    ``job``: the job it was found by.
     ``taken``: its label, once it is taken over.
     """
 
-    found: FoundUnit
+    ready: ReadyUnit
     shifts: Shifts
     job: Job
     taken: list[str] = field(default_factory=list)
@@ -180,11 +231,13 @@ class _AdoptingUnit(UnitRun):
             return super(_AdoptingUnit, self).stages(plan, executor, announce)
         adoption.take(self.mode.unit.label)
         runs: list[StageRun] = []
-        for stage, stage_output, found in zip(plan.stages, plan.stage_outputs, adoption.found.stages, strict=True):
+        for stage, stage_output, found in zip(
+            plan.stages, plan.stage_outputs, adoption.ready.found.stages, strict=True
+        ):
             shift, files = adoption.shifts[stage.name], self.staging.stage(stage.name)
             sink, outcome, snapshot = stage_output.sink, found.outcome, found.outcome.snapshot
             assert snapshot is not None
-            state = tuple(_write(files, name, table) for name, table in moved_state(found, shift).items())
+            state = tuple(files.write_table(name, *each) for name, each in adoption.ready.states[stage.name].items())
             parts = _write_parts(stage_output, found, shift)
             rejects = [sink.write_rejects(index, rows) for index, rows in found.rejects]
             outcome = replace(
@@ -201,7 +254,7 @@ class _AdoptingUnit(UnitRun):
 
     def _fits(self, plan: JobPlan, adoption: Adoption) -> bool:
         """Whether a run would compute what was found: the same job over the same files, in one task."""
-        found, before = adoption.found, self.mode.before
+        found, before = adoption.ready.found, self.mode.before
         if (tuple(plan.source.files), table_files(plan)) != (found.files, found.tables):
             return False
         if recorded(replacing(plan.job)) != recorded(replacing(adoption.job)):
@@ -215,12 +268,6 @@ class _AdoptingUnit(UnitRun):
             if told != (own.identity, own.schema, own.result) or nbytes > sizes.small:
                 return False
         return True
-
-
-def _write(files: ParquetStateFiles, name: str, table: pa.Table) -> Part:
-    if name == "keys-00000":
-        return files.write_keys(0, table)
-    return files.write_rows(0, table) if name == "rows-00000" else files.write_table(name, table)
 
 
 def _write_parts(stage_output: StageOutput, found: FoundStage, shift: NumberShift) -> tuple[Part, ...]:
@@ -275,31 +322,57 @@ class Pieces:
     _works: dict[int, UnitWork] = field(default_factory=dict)
     _first: set[int] = field(default_factory=set)
     _shifts: Shifts | None = None
+    _behind: tuple[str, str] | None = None  # the unit behind which the shifts hold, and its run
+    _next: _NextUnit | None = None
     _tried: int = 0
     _is_over: bool = False
 
     def begin(self, unit: Unit) -> PieceStep:
         """Return how a unit is run that begins now."""
-        at = unit.ordinal - self.units[0].ordinal
-        if unit.ordinal in self._first:
-            self._shifts, self._tried = None, 0
-        self._give(at)
-        return PieceStep(self, unit, None if self._shifts is None else self._read(unit))
+        self._give(unit.ordinal - self.units[0].ordinal)
+        ready = None if self._next is None else self._next.take()
+        if self._next is not None and self._next.unit != unit:
+            ready = None
+        self._next = None
+        if ready is not None:
+            self._make_ready(unit)
+        return PieceStep(self, unit, ready)
+
+    def adopted(self, step: PieceStep, before: UnitRecord | None) -> Adoption | None:
+        """Return how a unit is taken over; None where it is run. ``before``: the unit that it begins from."""
+        if step.ready is None or self._shifts is None or before is None or (before.label, before.run) != self._behind:
+            return None
+        return Adoption(step.ready, self._shifts, self._works[step.unit.ordinal].job)
 
     def end(self, step: PieceStep, state: State, record: UnitRecord, staged: StagedJob) -> None:
         """Learn from a unit that is committed whether the next one can be taken over."""
-        found = step.found or self._read(step.unit)
+        is_taken = step.adoption is not None and step.adoption.taken
+        found = None if is_taken else self._read(step.unit)
         self._drop(step.unit)
-        if self._is_over or (step.adoption is not None and step.adoption.taken):
+        self._behind = record.label, record.run
+        if is_taken or self._is_over:
             return
         self._shifts = None
         if (why := why_in_order(staged.plan)) is not None:
             self._stop(why)
         elif found is not None:
             self._shifts = shifts_between(state, record, found, deciding_numbers(staged.plan))
-            self._tried += self._shifts is None
-            if self._tried >= self.patience:
+            self._tried = 0 if self._shifts is not None else self._tried + 1
+            if self._shifts is not None:
+                self._make_ready(step.unit)
+            elif self._tried >= self.patience:
                 self._stop(f"after {self._tried} units {staged.plan.stages[0].plan.spec} still depends on those before")
+
+    def close(self) -> None:
+        """Wait until nothing is read any more."""
+        if self._next is not None:
+            self._next.take()
+
+    def _make_ready(self, unit: Unit) -> None:
+        """Have the unit behind one of a piece made ready."""
+        later = min((ordinal for ordinal in self._works if ordinal > unit.ordinal), default=None)
+        if later is not None and later not in self._first and self._shifts is not None:
+            self._next = _NextUnit(self.folder, self._works[later].unit, self._shifts)
 
     def _stop(self, why: str) -> None:
         self._is_over = True
@@ -330,23 +403,23 @@ class Pieces:
 class PieceStep:
     """A unit that is run while pieces are computed.
 
-    ``found``: what a piece has found of it; None: nothing yet.
-    ``adoption``: how it was taken over; None: it is run.
+    ``ready``: what a piece has found of it, where that holds once its numbers are moved; None: nothing yet.
+    ``adoption``: how it is taken over; None: it is run.
     """
 
     pieces: Pieces
     unit: Unit
-    found: FoundUnit | None
+    ready: ReadyUnit | None
     adoption: Adoption | None = None
 
     def mode(
         self, state: State, unit: Unit, previous: str | None, keep: int, rows: UnitInputRows | None
     ) -> IncrementalRun:
         """Return the run of the unit: taken over, if its rows are its own."""
-        shifts = self.pieces._shifts
-        if self.found is None or shifts is None or (rows is not None and (rows.lent or rows.borrowed)):
+        if rows is None or not (rows.lent or rows.borrowed):
+            self.adoption = self.pieces.adopted(self, None if previous is None else state.record(previous))
+        if self.adoption is None:
             return IncrementalRun(state, unit, previous, keep, rows)
-        self.adoption = Adoption(self.found, shifts, self.pieces._works[unit.ordinal].job)
         return AdoptingRun(state, unit, previous, keep, rows, self.adoption)
 
     def end(self, state: State, record: UnitRecord, staged: StagedJob) -> None:
@@ -363,8 +436,10 @@ def pieces_of(
 ) -> Iterator[Pieces]:
     """Let processes compute pieces of a range beforehand, in a temporary folder that is gone at the end."""
     folder = new_folder(temporary_place()[0])
+    pieces = Pieces(str(folder.path), units, work, callers, give_up, _LONGEST, _AHEAD, _PATIENCE)
     try:
-        yield Pieces(str(folder.path), units, work, callers, give_up, _LONGEST, _AHEAD, _PATIENCE)
+        yield pieces
     finally:
+        pieces.close()
         folder.remove()
         folder.release()

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -71,27 +72,33 @@ def with_types(rows: pa.Table, schema: pa.Schema, shown: str) -> pa.Table:
 
 def check_types(format: Format, schema: pa.Schema) -> None:
     """Raise `ConfigError` where two columns have one name or the format cannot hold the type of a column."""
-    encoder, names = encoder_of(format), schema.names
+    names = schema.names
     if twice := next((name for name, count in Counter(names).items() if count > 1), None):
         raise ConfigError(f"the output has two columns named {twice!r}", "give one of them another name")
-    known = set[object]()
-    for column in schema:
-        kind_of = column.type if column.name.isidentifier() else column  # a name may be what a format refuses
-        if kind_of in known:
-            continue
-        known.add(kind_of)
-        row = pa.table({column.name: pa.nulls(1, column.type)})  # Arrow refuses some types only when it writes a row
-        written = pa.BufferOutputStream()
-        try:
-            encoder.encode([row], row.schema, written)
-            if encoder.check is not None and pa.types.is_nested(column.type):
-                encoder.check(written.getvalue())
-        except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
-            kind = str(column.type)
-            kind = kind if len(kind) <= _LONGEST_TYPE else f"{kind[:_LONGEST_TYPE]}.."
-            what = f"{format} cannot hold column {column.name!r} of type {kind}"
+    for column in schema:  # a name may be what a format refuses
+        if (refused := _refused(format, column.type, None if column.name.isidentifier() else column.name)) is not None:
+            shown = str(column.type)
+            shown = shown if len(shown) <= _LONGEST_TYPE else f"{shown[:_LONGEST_TYPE]}.."
             do = NO_TYPE_YET if pa.types.is_null(column.type) else "leave it out"
-            raise ConfigError(what, f"{do}, or choose another --output-format") from error
+            what = f"{format} cannot hold column {column.name!r} of type {shown}"
+            raise ConfigError(what, f"{do}, or choose another --output-format") from refused
+
+
+@cache  # units of a range have the same columns
+def _refused(format: Format, kind: pa.DataType, name: str | None) -> Exception | None:
+    """Return the error of a format that cannot hold a type, or a type under this name; None: it can."""
+    encoder = encoder_of(format)
+    row = pa.table(
+        {"x" if name is None else name: pa.nulls(1, kind)}
+    )  # Arrow refuses some types only when it writes a row
+    written = pa.BufferOutputStream()
+    try:
+        encoder.encode([row], row.schema, written)
+        if encoder.check is not None and pa.types.is_nested(kind):
+            encoder.check(written.getvalue())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
+        return error
+    return None
 
 
 REJECTED_BEFORE = "_rejected_before"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from functools import cache
 from importlib import metadata
 
 _PACKAGES = ("wincli", "pyspark", "pyarrow", "numpy", "numba")
@@ -16,6 +17,7 @@ def versions() -> dict[str, str | None]:
     return {**{name: version_of(name) for name in _PACKAGES}, "python": platform.python_version()}
 
 
+@cache  # each unit of a range records them, and metadata are read as a mail is: 1 ms a package
 def version_of(package: str) -> str | None:
     """Return the version of a package; None where it is not installed."""
     try:

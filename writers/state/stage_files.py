@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -125,13 +125,14 @@ class ParquetStateFiles:
     recorded: tuple[Part, ...] | None = None
 
     def write_rows(self, index: int, table: pa.Table) -> Part:
-        return self._write(f"rows-{index:05d}.parquet", table)
+        return self.write_table(f"rows-{index:05d}", table)
 
     def write_keys(self, index: int, table: pa.Table) -> Part:
-        return self._write(f"keys-{index:05d}.parquet", table)
+        return self.write_table(f"keys-{index:05d}", table)
 
-    def write_table(self, name: str, table: pa.Table) -> Part:
-        return self._write(f"{name}.parquet", table)
+    def write_table(self, name: str, table: pa.Table, content: pa.Buffer | None = None) -> Part:
+        """Write a table of the whole stage. ``content``: what `encode` gives for it, where that is known."""
+        return self._write(f"{name}.parquet", table, content)
 
     def read_table(self, name: str) -> pa.Table | None:
         part = next((part for part in self._files() if part.name == f"{name}.parquet"), None)
@@ -187,12 +188,14 @@ class ParquetStateFiles:
         with _reading(self.shown):
             return self.folder.sizes()
 
-    def _write(self, name: str, table: pa.Table) -> Part:
+    def _write(self, name: str, table: pa.Table, content: pa.Buffer | None) -> Part:
         with output_errors(f"{self.shown}/{name}"):
             with self.folder.write(name) as file:
                 checked = Checked(file)
-                types = pa.schema([field.with_type(_plain(field.type)) for field in table.schema])
-                parquet.write_table(_in_types(table, types), checked, compression=_COMPRESSION)
+                if content is None:
+                    encode(table, checked)
+                else:
+                    checked.write(content.to_pybytes())
             return Part(name, table.num_rows, checked.nbytes, checked.checksum, digest_of(table))
 
 
@@ -200,6 +203,12 @@ def digest_of(table: pa.Table) -> str | None:
     """Return the digest of the rows of a table of a state; None where a column has a type without a hash."""
     hasher = hasher_of(plain(table.schema))
     return None if hasher is None else str(hasher.digest(table))
+
+
+def encode(table: pa.Table, file: Any) -> None:
+    """Write a table of a state to a file, which nothing but the table decides."""
+    types = pa.schema([field.with_type(_plain(field.type)) for field in table.schema])
+    parquet.write_table(_in_types(table, types), file, compression=_COMPRESSION)
 
 
 @dataclass(frozen=True, slots=True)
