@@ -290,8 +290,8 @@ class Caller(Protocol):
     def do(self, call: Callable[..., object], *arguments: Any) -> bool: ...
 
 
-_LONGEST = 32
-_AHEAD = 3
+_LONGEST = 64
+_AHEAD = 2
 _PATIENCE = 8
 
 
