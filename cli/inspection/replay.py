@@ -212,7 +212,8 @@ def replay(path: str, records: Sequence[UnitRecord], context: RunContext) -> Rep
                 differences = list(_of_account(record, again))
                 notes = list[str]()
                 is_kept = view.storage.has_data(record)
-                differences += _of_state(record, again, is_kept, prior, notes)
+                recorded_before = next((each for each in view.records if each.label == record.previous), None)
+                differences += _of_state(record, again, is_kept, recorded_before, notes)
                 differences += _of_results(record, again, paths, notes)
                 found.append(ReplayedUnit(record, again, tuple(differences), tuple(notes)))
     return Replay(path, tuple(found))
@@ -246,7 +247,7 @@ def _of_state(
 ) -> Iterator[str]:
     """Yield how the window state differs from the one that was recorded, or from its files where it has no digests.
 
-    ``is_kept``: whether the recorded state is still there. ``prior``: the unit before, as replayed or kept.
+    ``is_kept``: whether the recorded state is still there. ``prior``: the unit before, as recorded.
     """
     decides = is_kept and again.state == record.state  # as the commit of the replay has compared them
     for was, now in zip(record.stages, again.stages, strict=True):
