@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
+from itertools import zip_longest
 from typing import Any
 
 import pyarrow as pa
@@ -101,14 +102,15 @@ def verify(path: str) -> Verification:
         if loss := loss_of(record.outputs, record.run):
             found.damage.append(f"{record.label}: {loss.text}")
             continue
-        for output in record.outputs:
-            _verify_result(output.path, found, output.shown)
+        for output, digest in zip_longest(record.outputs, record.digests):
+            _verify_result(output.path, found, output.shown, digest)
     return found
 
 
-def _verify_result(path: str, found: Verification, shown: str | None = None) -> None:
+def _verify_result(path: str, found: Verification, shown: str | None = None, digest: str | None = None) -> None:
     """Check one result: the manifest, the files and their bytes, the account, then the rows, if nothing is damaged.
 
+    ``digest``: that of its rows in the record of its unit; None where there is none.
     Bytes that are not those that were written are not decoded: a decoder may do anything with them.
     """
     table = table_of(path, shown)
@@ -121,6 +123,8 @@ def _verify_result(path: str, found: Verification, shown: str | None = None) -> 
         files = [*manifest["parts"], *manifest["rejects"]]
         damage = [*_damage_of_files(table, manifest), *_changed_files(place, files)]
         damage += _damage_of_account(place, manifest)
+        if digest not in (None, manifest["digest"]):
+            damage.append(f"{place.shown}/{MANIFEST}: its digest is {manifest['digest']}, in the record it is {digest}")
         found.files += len(files)
         found.without_checksums += any(part.get(CHECKSUM) is None for part in files)
         found.damage += damage
