@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import sys
 from typing import Any
 
@@ -28,6 +29,9 @@ def main() -> None:
     for line in sys.stdin:
         tables = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
         tables.get_config().set("parallelism.default", "1").set("table.local-time-zone", "UTC")
+        if "FLINK_ADDRESS" in os.environ:  # of a cluster that runs: jobs start sooner
+            host, _, port = os.environ["FLINK_ADDRESS"].partition(":")
+            tables.get_config().set("execution.target", "remote").set("rest.address", host).set("rest.port", port)
         *before, query = json.loads(line)
         try:
             for statement in before:

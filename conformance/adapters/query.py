@@ -32,6 +32,7 @@ class Dialect:
 
     quote = '"'
     weeks_begin_on_sunday = False
+    time_range = "max({0}) - min({0})"
     filled = "last_value({0} IGNORE NULLS)"
     functions: ClassVar[Mapping[str, str]] = {}
     ordered: ClassVar[Mapping[str, str]] = {}
@@ -215,6 +216,8 @@ class Query:
             arguments.append(f"{self.measure()} / {self.amount(Fraction(1))}.0")
         known = self.dialect.frames if frame else {**self.dialect.functions, **self.dialect.ordered}
         template = known.get(f"{call.function}/{len(arguments)}", known.get(call.function))
+        if call.function == "range" and self.asked.is_time(str(call.arguments[0])):
+            template = self.dialect.time_range
         if template is None:
             raise CannotSayError(f"the aggregate {call.function}{' over a frame' if frame else ''}")
         self.note = self.note or self.noted(call)

@@ -93,6 +93,7 @@ def _break(query: Query, policy: Any) -> str:
             return f"{new} - {old} > lag({query.expression(by)}) OVER {over}"
         case rows.Change(columns):
             texts = [query.expression(each) for each in columns]
+            query.note = query.note or query.dialect.notes.get("change", "")
             return " OR ".join(f"({text}) IS DISTINCT FROM lag({text}) OVER {over}" for text in texts)
         case rows.Punct(condition) if condition is not None:
             return f"lag({query.expression(condition)}) OVER {over}"

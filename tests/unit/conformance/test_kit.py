@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from support import conformance_judge
+from support.docs_pages import rows_of
 from support.places import ROOT
 from wincli.conformance.adapters import wincli
 from wincli.conformance.kit import TYPES, Answer, Case, are_alike, is_alike, outcome_of, read_cases
@@ -149,3 +150,26 @@ def test_each_close_reason_is_in_an_answer(reason: str) -> None:
         row[case.columns.index("closed_by")] for case in CASES if "closed_by" in case.columns for row in case.answer
     }
     assert reason in told
+
+
+# --- the table of the docs ----------------------------------------------------------------------------------------
+
+
+def test_the_table_of_the_docs_has_all_kinds_and_what_wincli_answers() -> None:
+    rows = {cells[0]: cells[1:] for cells in rows_of("comparison", "Conformance")}
+    counts = {kind.replace("_", " "): len(of_kind(kind)) for kind in KINDS} | {"**all**": len(CASES)}
+    assert {name: cells[:2] for name, cells in rows.items()} == {
+        name: [str(count), f"{count} / {count}"] for name, count in counts.items()
+    }
+    for cells in rows.values():
+        for cell in cells[1:]:
+            said, _, same = cell.partition(" / ")
+            assert cell == "-" or int(same) <= int(said) <= int(cells[0])
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_an_adapter_answers_or_says_what_is_missing(engine: str) -> None:
+    adapter = pytest.importorskip(f"wincli.conformance.adapters.{engine}")
+    told = [outcome_of(case, adapter.answer) for case in CASES[::7]]
+    assert {outcome.verdict for outcome in told} >= {"same", "cannot say"}
+    assert not [outcome.why for outcome in told if outcome.why.startswith("no reason is known")]
