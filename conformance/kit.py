@@ -31,6 +31,7 @@ TYPES = {
 """The types of columns, by the words of the files."""
 TOLD = ("window", "window_start", "window_end", "closed_by", "timing", "index")
 """The columns of an answer that say which window a row is of; all others are values of rows."""
+UNKNOWN = "no reason is known"
 NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 """Floats that JSON cannot write."""
 
@@ -65,6 +66,10 @@ class Case:
     columns: tuple[str, ...] = ()
     answer: tuple[tuple[Any, ...], ...] = ()
     rejects: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def id(self) -> str:
+        return f"{self.kind}: {self.name}"
 
     @property
     def values(self) -> list[str]:
@@ -110,26 +115,36 @@ def outcome_of(case: Case, answer: Callable[[Case], Answer]) -> Outcome:
     refuses = given.rejects is None or sorted(given.rejects) == sorted(case.rejects)
     if not missing and same(rows, wanted) and refuses:
         return Outcome("same")
-    return Outcome(
-        "differs", f"{given.note or 'no reason is known'}; it gives {json.dumps(rows)}, not {json.dumps(wanted)}"
-    )
+    return Outcome("differs", f"{given.note or UNKNOWN}; it gives {json.dumps(rows)}, not {json.dumps(wanted)}")
 
 
-def table_of(counts: Mapping[str, Mapping[str, Mapping[str, int]]], names: Mapping[str, str]) -> str:
+def read_outcomes(engine: str) -> dict[str, Outcome]:
+    """What an engine answered when it was last asked, by kind and name; a case that is not there was not asked."""
+    path = FOLDER / "outcomes" / f"{engine}.json"
+    told = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {name: Outcome(*each) for name, each in told.items()}
+
+
+def write_outcomes(engine: str, outcomes: Mapping[str, Outcome]) -> None:
+    """Keep what an engine answers, one case a line."""
+    lines = [f"{json.dumps(name)}: {json.dumps([each.verdict, each.why])}" for name, each in sorted(outcomes.items())]
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    (FOLDER / "outcomes" / f"{engine}.json").write_text(text, encoding="utf-8")
+
+
+def table_of(cases: Sequence[Case], outcomes: Mapping[str, Mapping[str, Outcome]]) -> str:
     """The table of all kinds: in each cell how many cases an engine can say, and how many of these alike."""
-    kinds = list(dict.fromkeys(kind for of_engine in counts.values() for kind in of_engine))
-    rows = []
+    kinds = list(dict.fromkeys(case.kind for case in cases))
+    lines = [["windows", "cases", *outcomes], ["---", *(["---:"] * (len(outcomes) + 1))]]
     for kind in [*kinds, None]:
+        own = [case for case in cases if kind in (None, case.kind)]
         cells = []
-        for of_engine in counts.values():
-            total = Counter[str]()
-            for own in of_engine if kind is None else [kind]:
-                total += Counter(of_engine[own])
-            said = total["same"] + total["differs"]
-            cells.append((total.total(), f"{said} / {total['same']}" if said else "-"))
-        rows.append([kind.replace("_", " ") if kind else "**all**", str(cells[0][0]), *(text for _, text in cells)])
-    head = ["windows", "cases", *(names[name] for name in counts)]
-    lines = [head, ["---", *(["---:"] * (len(head) - 1))], *rows]
+        for told in outcomes.values():
+            verdicts = Counter(told[each.id].verdict for each in own if each.id in told)
+            said = verdicts["same"] + verdicts["differs"]
+            cell = f"{said} / {verdicts['same']}" if said else "-" if verdicts else "not run"
+            cells.append(cell if verdicts.total() in (0, len(own)) else f"{cell} of {verdicts.total()}")
+        lines.append([kind.replace("_", " ") if kind else "**all**", str(len(own)), *cells])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

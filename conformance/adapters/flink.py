@@ -13,6 +13,7 @@ import re
 import subprocess
 from fractions import Fraction
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -154,9 +155,10 @@ class FlinkSql(Dialect):
         within = "" if window.within is None else f" WITHIN INTERVAL '{int(window.within)}' SECOND"
         skip = "TO NEXT ROW" if window.is_overlapping else "PAST LAST ROW"
         by = f"PARTITION BY {', '.join(query.key)} " if query.key else ""
+        pattern = _pattern(window.pattern, query.q, count(1))
         return (
             f"SELECT * FROM timed MATCH_RECOGNIZE ({by}ORDER BY _time MEASURES {', '.join(measures)} "
-            f"ONE ROW PER MATCH AFTER MATCH SKIP {skip} PATTERN ({_pattern(window.pattern, query.q)}){within} "
+            f"ONE ROW PER MATCH AFTER MATCH SKIP {skip} PATTERN ({pattern}){within} "
             f"DEFINE {', '.join(defines)})"
         )
 
@@ -175,18 +177,22 @@ def _check(pattern: patterns.Pattern) -> None:
         isinstance(each, patterns.Repetition) and not each.is_reluctant and each.least != each.most for each in parts
     ]
     optional = [isinstance(each, patterns.Repetition) and each.least == 0 for each in parts]
+    symbols = re.findall(r"\b[A-Za-z_]\w*", str(pattern))
+    if len({*symbols}) < len(symbols):
+        raise CannotSayError("a symbol twice in a pattern")
     if greedy[-1]:
         raise CannotSayError("a greedy quantifier at the end of a pattern")
     if any(one and other for one, other in zip(greedy, optional[1:], strict=False)):
         raise CannotSayError("a greedy quantifier before what is optional")
 
 
-def _pattern(pattern: patterns.Pattern, q: Any) -> str:
+def _pattern(pattern: patterns.Pattern, q: Any, rows_: Any) -> str:
+    """A pattern in the words of SQL. ``rows_``: numbers for the symbols of any row, as each needs its own name."""
     match pattern:
         case patterns.Symbol(name):
-            return q(name or "any_row")
+            return q(name) if name else f"any_{next(rows_)}"
         case patterns.Concatenation(parts):
-            return " ".join(_pattern(each, q) for each in parts)
+            return " ".join(_pattern(each, q, rows_) for each in parts)
         case patterns.Repetition(of, least, most, is_reluctant):
             if not isinstance(of, patterns.Symbol):
                 raise CannotSayError("a group that is repeated")
@@ -194,7 +200,7 @@ def _pattern(pattern: patterns.Pattern, q: Any) -> str:
             rounds = (
                 rounds or f"{{{least}}}" if least == most else rounds or f"{{{least}, {'' if most is None else most}}}"
             )
-            return f"{_pattern(of, q)}{rounds}{'?' if is_reluctant else ''}"
+            return f"{_pattern(of, q, rows_)}{rounds}{'?' if is_reluctant else ''}"
         case patterns.FollowedBy():
             raise CannotSayError("rows between that are not in the match")
     raise CannotSayError("alternatives in a pattern")

@@ -106,7 +106,9 @@ def answer(case: Case) -> Answer:
 def _session() -> SparkSession:
     os.environ["TZ"] = "UTC"
     options = {
-        "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.sql.session.timeZone": "UTC",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "1", "spark.sql.session.timeZone": "UTC",
         "spark.sql.adaptive.enabled": "false", "spark.log.level": "ERROR", "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1", "spark.sql.execution.arrow.pyspark.enabled": "true",
     }  # fmt: skip
