@@ -216,6 +216,8 @@ def _context(port: int, secret: str) -> SparkContext:
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
 
+    from .block_serializer import BlockSerializer  # noqa: PLC0415
+
     # Pyspark's converters of numpy values import pyspark.testing, and with it pandas, plotly and others if installed.
     # That takes up to a second and prints warnings about versions. No numpy value is ever sent to Java here.
     protocol.INPUT_CONVERTER[:] = [c for c in protocol.INPUT_CONVERTER if not type(c).__name__.startswith("Numpy")]
@@ -224,7 +226,7 @@ def _context(port: int, secret: str) -> SparkContext:
         gateway = launch_gateway()
     finally:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
-    return SparkContext(gateway=gateway, conf=SparkConf(_jvm=gateway.jvm))
+    return SparkContext(gateway=gateway, conf=SparkConf(_jvm=gateway.jvm), serializer=BlockSerializer())
 
 
 def _check_master(master: str) -> None:

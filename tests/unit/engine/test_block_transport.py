@@ -65,8 +65,8 @@ def test_both_ways_bring_the_same(tmp_path: Path) -> None:
     assert _texts(list(through_shuffle(_fills(*blobs)))) == list(enumerate(blobs))
     assert len(list(tmp_path.iterdir())) == 2
     assert {type(parcel) for _, parcel in in_files} == {BlockLocation}  # Spark transports no more than that
-    assert {type(parcel) for _, parcel in through_shuffle(_fills(b"a", b"b"))} == {bytes}
-    release([b"bytes are nobody's to give back"])
+    assert {type(parcel) for _, parcel in through_shuffle(_fills(b"a", b"b"))} == {pa.Buffer}
+    release([pa.py_buffer(b"nobody's to give back")])
 
 
 @pytest.mark.skipif(not hasattr(mmap, "MADV_REMOVE"), reason="the system cannot free a part of a file")
