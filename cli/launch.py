@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..conf.job import PIPE, Job, secrets_of
+from ..conf.job import PIPE, Job, is_table, secrets_of
 from ..conf.options import DEFAULT_MASTER
 from ..conf.ranges import units
 from ..conf.spark import spark_settings, usable_cores
@@ -49,8 +49,7 @@ def is_small(job: Job, is_stdin_small: Callable[[], bool] = lambda: False) -> bo
 
     ``is_stdin_small``: waits for as much of stdin, and is called last, and only where the job reads it.
     """
-    at_once = job.jobs != 1 and job.state is None
-    asks_spark = job.master != DEFAULT_MASTER or job.spark_conf or job.ship_environment or at_once
+    asks_spark = job.master != DEFAULT_MASTER or job.spark_conf or job.ship_environment or needs_threads(job)
     if asks_spark or job.runs_user_code or job.enrich:
         return False
     if PIPE in job.input:
@@ -70,6 +69,12 @@ def is_small(job: Job, is_stdin_small: Callable[[], bool] = lambda: False) -> bo
             if most < 0 or files > _MOST_FILES:
                 return False
     return True
+
+
+def needs_threads(job: Job) -> bool:
+    """Whether units at the same time share who looks on or a table, or the system does not fork processes."""
+    is_shared = job.metrics_file is not None or job.lineage is not None or any(map(is_table, job.outputs))
+    return job.jobs != 1 and job.state is None and (is_shared or not may_fork({}))
 
 
 def _sizes(path: Path) -> Iterator[int]:
@@ -102,12 +107,12 @@ class SmallJobBoot:
     """A `Boot` of a job that may not need Spark.
 
     ``boot``: starts Spark and returns at once.
-    ``jobs``: how many units of a range are computed at the same time.
-    ``callers``: the processes that compute the others.
+    ``forks``: how many processes it forks for units of a range.
+    ``callers``: these.
     """
 
-    def __init__(self, boot: Callable[[], SparkBoot], jobs: int = 1) -> None:
-        self._boot, self._jobs = boot, jobs
+    def __init__(self, boot: Callable[[], SparkBoot], forks: int = 0) -> None:
+        self._boot, self._forks = boot, forks
         self.callers: list[ForkServer] = []
         self._spark: SparkBoot | None = None
         self._session: SmallJobSession | None = None
@@ -122,13 +127,13 @@ class SmallJobBoot:
             self._spark.__exit__(*error)
 
     def start_fork_server(self) -> None:
-        """Load what tasks need, and fork this process for units that are computed beforehand.
+        """Load what tasks need, and fork this process for units at the same time.
 
         Workers of a Spark that starts late load it, too.
         """
         from ..windowing.support import compiler  # noqa: F401, PLC0415 - numba, before modules are frozen
 
-        self.callers = [start_caller() for _ in range(1, self._jobs)]
+        self.callers = [start_caller() for _ in range(self._forks)]
 
     def connect(self) -> None:
         """Wait for nothing."""
@@ -249,7 +254,7 @@ def run_on_spark(
     """
     start = partial(_boot, job, messages)
     swept = sweeping(job.master, job.spark_conf, os.environ)
-    with swept, SmallJobBoot(start, job.jobs) if is_small(job, is_stdin_small) else start() as spark:
+    with swept, SmallJobBoot(start, _forks_of(job)) if is_small(job, is_stdin_small) else start() as spark:
         # The imports below load pyarrow and numba, which takes as long as Java takes to start.
         gc.disable()  # imported modules stay, and to look for garbage among them takes 0.1 s
         if not job.runs_user_code:
@@ -271,6 +276,11 @@ def run_on_spark(
         for note in refusals():
             messages.note(note)
         return outcome
+
+
+def _forks_of(job: Job) -> int:
+    """Return how many processes units need beside this one, which on a state runs units itself."""
+    return 0 if job.jobs == 1 else job.jobs - (job.state is not None)
 
 
 def _forks(job: Job) -> bool:

@@ -435,11 +435,20 @@ def pieces_of(
     give_up: Callable[[str], None],
 ) -> Iterator[Pieces]:
     """Let processes compute pieces of a range beforehand, in a temporary folder that is gone at the end."""
+    with scratch_folder() as folder:
+        pieces = Pieces(folder, units, work, callers, give_up, _LONGEST, _AHEAD, _PATIENCE)
+        try:
+            yield pieces
+        finally:
+            pieces.close()
+
+
+@contextmanager
+def scratch_folder() -> Iterator[str]:
+    """Make a temporary folder for what processes leave each other; a later run removes it where this one is killed."""
     folder = new_folder(temporary_place()[0])
-    pieces = Pieces(str(folder.path), units, work, callers, give_up, _LONGEST, _AHEAD, _PATIENCE)
     try:
-        yield pieces
+        yield str(folder.path)
     finally:
-        pieces.close()
         folder.remove()
         folder.release()

@@ -99,7 +99,7 @@ def remove_leftovers(job: Job, input_paths: InputPaths, records: Sequence[UnitRe
     remove_leftovers_beside(chain.from_iterable(outputs), owner())
 
 
-def run_plain_unit(job: Job, context: RunContext, input_paths: InputPaths, step: UnitStep) -> Iterator[UnitRecord]:
+def run_plain_unit(job: Job, input_paths: InputPaths, context: RunContext, step: UnitStep) -> Iterator[UnitRecord]:
     """Run and commit a unit without a state; yield its record. A result of this very job is replaced."""
     own, earlier = own_job(job, input_paths, step.unit, step.input), partial(earlier_jobs, job, input_paths, step.unit)
     run_job(own, nullcontext(PlainRun(time.perf_counter(), f"{step.label}: ", earlier)), context)
@@ -281,7 +281,7 @@ def beforehand(backfill: IncrementalBackfill) -> Iterator[IncrementalBackfill]:
 
     if not context.callers:
         if job.jobs > 1:
-            give_up("they need Spark, and each begins from what the one before leaves")
+            give_up("they need Spark, or this system forks no processes")
         yield backfill
         return
     with pieces_of(backfill.units, backfill.work, context.callers, give_up) as pieces:

@@ -42,6 +42,7 @@ from .rerun import differences_of, rerun_job, rerun_of_finished, why_rerun
 from .steps import UnitStep
 from .unit_paths import InputPaths, UnitInput, find_input, find_input_paths, list_inputs
 from .units import note_of_unit, report_unit
+from .units_apart import apart
 
 # What a run without a range has to do, by what was done before: everything, nothing, or its newest unit again.
 
@@ -145,11 +146,15 @@ def run_request(job: Job, context: RunContext, confirm: Confirm | None = None) -
             return _run_on_state(job, job.state, input_paths, in_range, context, check)
         if check is not None:
             check()
-        shared, runner = shared_context(context, job)
-        steps = plain_steps(job, input_paths, in_range)
+        steps, run = plain_steps(job, input_paths, in_range), partial(run_plain_unit, job, input_paths)
         remove_leftovers(job, input_paths, steps.records)
-        run = partial(run_plain_unit, job, shared, input_paths)
-        return _report_range(job, run_backfill(steps, run, partial(note_of_unit, shared), runner), context)
+        if context.callers:
+            with apart(run, context) as units_apart:
+                note, together = partial(note_of_unit, context), units_apart.together
+                return _report_range(job, run_backfill(steps, units_apart.tell, note, together), context)
+        shared, runner = shared_context(context, job)
+        outcome = run_backfill(steps, partial(run, shared), partial(note_of_unit, shared), runner)
+        return _report_range(job, outcome, context)
     return _run_alone(job, context) if job.state is None else _run_next(job, job.state, context)
 
 

@@ -179,17 +179,30 @@ def speculate(folder: str, works: Sequence[UnitWork]) -> None:
     for at, work in enumerate(works):
         try:
             found, before = compute(folder, work, before)
-            path = found_path(folder, work.unit)
-            with path.with_suffix(".new").open("wb") as file:
-                _Packer(file, pickle.HIGHEST_PROTOCOL).dump(found)
+            leave(found_path(folder, work.unit), found)
         except Exception:
             for each in works[at:]:
                 found_path(folder, each.unit).with_suffix(_FAILED).touch()
             return
-        path.with_suffix(".new").rename(path)
 
 
 _FAILED = ".failed"
+
+
+def leave(path: Path, value: object) -> None:
+    """Leave a value for another process, in a new file that is seen whole. Raises what does not pickle."""
+    new = path.with_suffix(".new")
+    with new.open("wb") as file:
+        _Packer(file, pickle.HIGHEST_PROTOCOL).dump(value)
+    new.rename(path)
+
+
+def taken_up(path: Path) -> Any:
+    """Return what `leave` has left; None where there is nothing, or not yet."""
+    try:
+        return pickle.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
 
 
 class _Packer(pickle.Pickler):
@@ -221,10 +234,7 @@ def is_over(folder: str, unit: Unit) -> bool:
 
 def read_found(folder: str, unit: Unit) -> FoundUnit | None:
     """Return what a piece has found of a unit; None where it has not, or not yet."""
-    try:
-        found: FoundUnit = pickle.loads(found_path(folder, unit).read_bytes())
-    except FileNotFoundError:
-        return None
+    found: FoundUnit | None = taken_up(found_path(folder, unit))
     return found
 
 

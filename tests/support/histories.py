@@ -28,14 +28,17 @@ OF_RUN = frozenset({
 
 @dataclass
 class Here:
-    """Stands where a run has a process that computes pieces: it does so when it is asked. ``works``: how many."""
+    """Stands where a run has a process that makes calls: this one makes them at once. ``is_dead``: it makes none."""
 
-    works: list[str] = field(default_factory=list)
+    is_dead: bool = False
 
-    def do(self, call: Callable[..., object], folder: str, piece: Any) -> bool:
-        self.works += [work.unit.label for work in piece]
-        call(folder, piece)
-        return True
+    def do(self, call: Callable[..., object], *arguments: Any) -> bool:
+        if not self.is_dead:
+            call(*arguments)
+        return not self.is_dead
+
+    def is_alive(self) -> bool:
+        return not self.is_dead
 
     def end(self) -> None: ...
 
@@ -48,8 +51,8 @@ class Taken:
 
 
 @contextlib.contextmanager
-def in_pieces(longest: int, ahead: int, patience: int) -> Iterator[Taken]:
-    """Let runs with ``--jobs`` compute pieces of so many units here."""
+def in_pieces(longest: int = 32, ahead: int = 1, patience: int = 8, dead: int = 0) -> Iterator[Taken]:
+    """Let runs with ``--jobs`` compute pieces of so many units here. ``dead``: how many of their processes are."""
     taken, adoption = Taken(), wincli.cli.run.adoption
     was = adoption.Adoption.take
 
@@ -58,7 +61,7 @@ def in_pieces(longest: int, ahead: int, patience: int) -> Iterator[Taken]:
         was(self, label)
 
     def start(self: Any) -> None:
-        self.callers = [Here() for _ in range(1, self._jobs)]
+        self.callers = [Here(number < dead) for number in range(self._forks)]
 
     with (
         mock.patch.multiple(adoption, _LONGEST=longest, _AHEAD=ahead, _PATIENCE=patience),

@@ -158,6 +158,12 @@ class ForkServer:
             return True
         return False
 
+    def is_alive(self) -> bool:
+        """Whether the process still runs."""
+        with contextlib.suppress(ChildProcessError):
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        return False
+
     def end(self) -> None:
         """End it and its workers, and wait until it is gone."""
         self.orders.close()

@@ -64,7 +64,7 @@ def test_many_files_are_not_counted_to_the_end(tmp_path: Path, monkeypatch: pyte
         {"spark_conf": ["spark.ui.enabled=true"]},
         {"agg": ["own.module:function(ts)"]},
         {"enrich": ["q=quotes on user"]},
-        {"jobs": 2, "start": "2026-11-01", "end": "2026-11-03"},
+        {"jobs": 2, "metrics_file": "m.prom", "start": "2026-11-01", "end": "2026-11-03"},
     ],
 )
 def test_who_asks_something_of_spark_gets_spark(tmp_path: Path, options: dict[str, Any]) -> None:
