@@ -14,7 +14,7 @@ _WORD = 8
 _ALIGNED = 64  # Arrow's arrays in a block stand as they would in one of their own
 
 
-class BlockSerializer(CPickleSerializer):
+class BlockSerializer(CPickleSerializer):  # type: ignore[misc]
     """Spark's serializer, which copies each block once where it is sent, and not at all where it arrives.
 
     A list of (slice, block) pairs is a frame: the blocks, the pickle of their slices and sizes, and the pickle's size.
