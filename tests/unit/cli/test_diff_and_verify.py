@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from support.day_results import day, span
-from support.in_process import done
+from support.in_process import done, wincli_here
 from wincli.cli.inspection.comparison.text import verify
 from wincli.cli.inspection.results.result import open_result_folder
 from wincli.windowing.errors import WincliError
@@ -159,6 +159,25 @@ def test_a_state_is_verified_with_the_outputs_of_its_units(tmp_path: Path) -> No
     record.write_text(json.dumps(seal({name: value for name, value in told.items() if name != "checksum"})))
     (line,) = json.loads(done(tmp_path, "verify", "state", "--json", code=4).out)["damage"]
     assert f"state/{day(1)}/window/{told['stages'][0]['parts'][0]['name']}: its rows are not those that were" in line
+
+
+def test_every_flipped_bit_of_a_state_and_its_results_is_found_and_the_file_named(tmp_path: Path) -> None:
+    _write_days(tmp_path, 1, 2)
+    run = ("run", "-q", *SPENT, "--schema", "dt:string", "--state", "state", "--keep", "2")
+    done(tmp_path, *run, *span(1, 2), "in", "out")
+    files = [path for top in ("state", "out") for path in sorted((tmp_path / top).rglob("*")) if path.is_file()]
+    files = [path for path in files if path.stat().st_size and not path.name.endswith("lock")]
+    assert {path.name for path in files} >= {"unit.json", ".wincli-state", "manifest.json", "position.parquet"}
+    for file in files:
+        content, random = file.read_bytes(), Random(file.name)
+        for _ in range(2):
+            file.write_bytes(_flipped(content, random))
+            ran = wincli_here("verify", "state", cwd=tmp_path)
+            assert ran.code in (2, 3, 4)
+            is_named = file.name in ran.out + ran.err
+            assert is_named or f"{file.parent.parent.name} has a damaged manifest" in ran.out
+        file.write_bytes(content)
+    done(tmp_path, "verify", "state")
 
 
 def test_a_manifest_whose_checksum_is_gone_is_damaged(tmp_path: Path) -> None:
