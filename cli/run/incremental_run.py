@@ -33,6 +33,7 @@ from ...windowing.ports import Executor, InputFile
 from ...windowing.spark.boot import PendingExecutor
 from ...windowing.state.state_tables import DecidingNumbers
 from ...windowing.support.column_types import type_of_text
+from ...windowing.support.redaction import redacted_path
 from ...writers.output.versions import versions
 from ...writers.state.journal import StateStaging, commit_together
 from ...writers.state.stage_files import ParquetStateFiles, Sameness, same_tables
@@ -331,7 +332,7 @@ class UnitRun(PlainRun):
             {name: from_root(files) for name, files in table_files(staged.plan).items()},
             tuple(each.as_json() for each in staged.expectations),
             began_numbers=before.numbers if before is not None else None,
-            bases=staged.plan.job.places.bases,
+            bases=tuple(map(redacted_path, staged.plan.job.places.bases)),
         )
 
     def _sameness(

@@ -85,7 +85,9 @@ def test_texts_that_rows_show_are_the_same_whether_files_store_codes(
     columns = {"user": pa.array(user, pa.string()), "n": pa.array(n, pa.int64())}
     table = pa.table({**columns, "kind": pa.array(kind, pa.string()), "note": pa.array(note, pa.string())})
     files, chunks = as_files(data.draw, table)
-    plan = make_plan(parse_window(window), table.schema, key, ["n"], None, Options(**{"emit": "rows", **options}))
+    plan = make_plan(
+        parse_window(window), table.schema, key, ["n"], None, Options(**{"emit": "rows", "plain": True, **options})
+    )
     whole = run_in_memory(plan, MemorySource([table], [[]]), [], None, "none").table
     source = SomeInCodes(files.tables, files.cuts)
     cut = run_in_memory(plan, source, chunks, sliced(plan, table, data.draw(st.integers(1, 20))), "none")
