@@ -57,7 +57,7 @@ class SparkSql(Dialect):
         return f"timestamp_micros(CAST({micros} AS BIGINT))"
 
     def unnest(self, low: str, high: str) -> str:
-        return f"explode(sequence({low}, {high}))"
+        return f"explode(CASE WHEN {low} <= {high} THEN sequence({low}, {high}) ELSE array() END)"
 
     def local(self, column: str, zone: str, is_zoned: bool) -> str:
         return f"from_utc_timestamp({column}, '{zone}')" if is_zoned else column
