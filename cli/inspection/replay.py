@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 from ...conf.job import Job, read_job, with_later_keys, without_units
 from ...conf.ranges import fill, has_date
 from ...windowing.columns.row_digest import RowDigest, digest_of_all
-from ...windowing.errors import ConfigError, InputError, did_you_mean
+from ...windowing.errors import ConfigError, InputError, WincliError
 from ...windowing.language.enrichment import at_unit
 from ...windowing.ports import Counts, InputFile, Part
 from ...windowing.support.amounts import count_of
@@ -113,7 +114,7 @@ def span_of(records: Sequence[UnitRecord], span: str, path: str) -> tuple[UnitRe
     ends = span.split("..") if ".." in span else [span, span]
     for label in ends:
         if label not in labels:
-            hint = did_you_mean(label, labels) or f"it has {labels[0]}..{labels[-1]}" if labels else "run a job first"
+            hint = f"it has {labels[0]}..{labels[-1]}" if labels else "run a job first"
             raise ConfigError(f"--replay {span}: the state {path} has no unit {label!r}", hint)
     if len(ends) != 2 or labels.index(ends[0]) > labels.index(ends[1]):
         raise ConfigError(f"--replay {span!r} is no span of units", "write FIRST..LAST, both are replayed")
@@ -204,7 +205,7 @@ def replay(path: str, records: Sequence[UnitRecord], context: RunContext) -> Rep
         with open_state(scratch, owner()) as state:
             late = LateBackfill(state, in_silence(context), sys.maxsize, job_in_scratch)
             for record in records:
-                with naming_unit(unit_of(record)):
+                with _naming_state(path, scratch), naming_unit(unit_of(record)):
                     prior = None if record.previous is None else state.record(record.previous)
                     staged, again = run_again(late, record, prior, record.borrowed)
                     _check_read(record, again)
@@ -217,6 +218,16 @@ def replay(path: str, records: Sequence[UnitRecord], context: RunContext) -> Rep
                 differences += _of_results(record, again, paths, notes)
                 found.append(ReplayedUnit(record, again, tuple(differences), tuple(notes)))
     return Replay(path, tuple(found))
+
+
+@contextmanager
+def _naming_state(path: str, scratch: str) -> Iterator[None]:
+    """Let errors of the body name the state in place of its copy."""
+    try:
+        yield
+    except WincliError as error:
+        error.what = error.what.replace(scratch, path)
+        raise
 
 
 def _check_read(record: UnitRecord, again: UnitRecord) -> None:

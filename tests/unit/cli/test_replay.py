@@ -113,11 +113,20 @@ def test_what_cannot_be_replayed_is_named_with_the_reason(log: Log) -> None:
     fails(day(3), f"{day(3)} cannot be replayed: its input is gone", 3)
     (log.folder / f"log/dt={day(4)}/more.csv").write_bytes(content)
     fails(day(4), f"{day(4)} cannot be replayed: {log.folder}/log/dt={day(4)}/more.csv was not there when it ran", 3)
-    fails("2026-12-01", "the state st has no unit '2026-12-01'", 2)
+    fails("2026-12-01", f"the state st has no unit '2026-12-01'; it has {day(1)}..{day(4)}", 2)
     fails(f"{day(3)}..{day(2)}", "is no span of units", 2)
     assert "is no state" in done(log.folder, "verify", "out", "--replay", day(1), code=2).err
     done(log.folder, "state", "gc", "st", "--keep", "1", "--yes")
     fails(day(3), f"{day(3)} cannot be replayed: the state of {day(2)}, from which it began, is no longer kept", 3)
+
+
+def test_a_state_that_is_damaged_is_named_and_not_its_copy(log: Log) -> None:
+    file = log.state / day(2) / "window/keys-00000.parquet"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 4
+    file.write_bytes(content)
+    found = done(log.folder, "verify", "st", "--replay", day(3), code=3).err
+    assert f"{day(3)}: st/{day(2)}/window/keys-00000.parquet is damaged: its checksum is " in found
 
 
 def test_the_types_of_releases_without_digests_are_compared_by_rows(log: Log) -> None:
