@@ -79,7 +79,10 @@ def wait(ts):
 
 @pytest.mark.parametrize(
     ("stop", "code", "what", "state"),
-    [(signal.SIGHUP, 129, "hung up", []), (signal.SIGQUIT, 131, "quit", ["--state", "st"])],
+    [
+        pytest.param(signal.SIGHUP, 129, "hung up", [], marks=pytest.mark.nightly),
+        (signal.SIGQUIT, 131, "quit", ["--state", "st"]),
+    ],
     ids=["SIGHUP", "SIGQUIT, with a state"],
 )
 def test_a_range_that_is_stopped_says_which_units_are_kept(

@@ -44,7 +44,9 @@ def places(way: str) -> tuple[str, ...]:
     return ("log", f"out-{way}", "--state", f"st-{way}")
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.nightly)]
+)
 def test_the_next_run_completes_one_that_was_killed(tmp_path: Path, number: int) -> None:
     rng = random.Random(number)
     put_history(tmp_path, DAYS, 5)

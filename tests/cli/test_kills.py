@@ -39,7 +39,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
         pytest.param("driver", 0, "stage 2", marks=pytest.mark.nightly),
         ("driver", 1, "commit"),
         ("worker", 0, "stage 1"),
-        ("java", 1, "stage 2"),
+        pytest.param("java", 1, "stage 2", marks=pytest.mark.nightly),
     ],
 )
 def test_a_killed_run_leaves_whole_units_and_the_next_one_gives_the_right_answer(
