@@ -10,7 +10,6 @@ run.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,7 @@ import pyarrow as pa
 
 from ...conf.job import Job, recorded
 from ...conf.ranges import Unit
-from ...windowing.columns.arrays import combined
+from ...windowing.columns.arrays import without_dictionaries
 from ...windowing.engine.strategy import LargestWindow
 from ...windowing.language.spec import Batched
 from ...windowing.ports import Part
@@ -32,7 +31,7 @@ from ...windowing.state.state_tables import DecidingNumbers
 from ...writers.state.stage_files import ParquetStateFiles, encode, same_table
 from ...writers.state.state import State
 from ...writers.state.unit_record import StageRecord, UnitRecord
-from .context import StagedJob, StageRun, now
+from .context import StagedJob, StageRun
 from .incremental_run import IncrementalRun, UnitInputRows, UnitRun, deciding_numbers, state_identity
 from .job_plan import JobPlan, StageOutput, table_files
 from .pipeline import SparkStageExecutor, check_rejects, parts_of, sizes_of
@@ -80,11 +79,13 @@ def _shift_of(
     keys = true.get("keys-00000")
     shift = NumberShift.between(stage.key, keys, stage.state.get("keys-00000"))
     moved = moved_state(stage, shift)
-    if moved.keys() != true.keys() or not all(same_table(_plain(true[name]), _plain(moved[name])) for name in true):
+    if moved.keys() != true.keys() or not all(
+        same_table(without_dictionaries(true[name]), without_dictionaries(moved[name])) for name in true
+    ):
         return None
     if keys is not None:
         counted = stage.state.get("keys-00000", keys.schema.empty_table())
-        if not same_table(_plain(numbers.of_keys(keys)), _plain(numbers.of_keys(counted))):
+        if not same_table(without_dictionaries(numbers.of_keys(keys)), without_dictionaries(numbers.of_keys(counted))):
             return None
     return shift
 
@@ -99,12 +100,6 @@ def moved_state(stage: FoundStage, shift: NumberShift) -> dict[str, pa.Table]:
     moved = {} if keys is None else {"keys-00000": keys}
     moved |= {} if rows is None else {"rows-00000": shift.of_rows(rows)}
     return moved | tables
-
-
-def _plain(table: pa.Table) -> pa.Table:
-    columns = [combined(column) for column in table.columns]
-    plain = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in columns]
-    return pa.table(plain, names=table.column_names)
 
 
 # Jobs of which no piece can be taken over, whatever their rows.
@@ -212,29 +207,18 @@ class AdoptingRun(IncrementalRun):
 
     adoption: Adoption | None = None
 
-    @contextmanager
-    def begin(self, job: Job) -> Iterator[UnitRun]:
-        began, started = time.perf_counter(), now()
-        with self.state.begin(self.unit.label, self.unit.ordinal, job.outputs) as staging:
-            yield _AdoptingUnit(began, f"{self.unit.label}: ", mode=self, staging=staging, started=started)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _AdoptingUnit(UnitRun):
-    mode: AdoptingRun
-
     def stages(
-        self, plan: JobPlan, executor: SparkStageExecutor, announce: Callable[[LargestWindow], None]
+        self, run: UnitRun, plan: JobPlan, executor: SparkStageExecutor, announce: Callable[[LargestWindow], None]
     ) -> list[StageRun]:
-        adoption = self.mode.adoption
+        adoption = self.adoption
         if adoption is None or not self._fits(plan, adoption):
-            return super(_AdoptingUnit, self).stages(plan, executor, announce)
-        adoption.take(self.mode.unit.label)
+            return super(AdoptingRun, self).stages(run, plan, executor, announce)
+        adoption.take(self.unit.label)
         runs: list[StageRun] = []
         for stage, stage_output, found in zip(
             plan.stages, plan.stage_outputs, adoption.ready.found.stages, strict=True
         ):
-            shift, files = adoption.shifts[stage.name], self.staging.stage(stage.name)
+            shift, files = adoption.shifts[stage.name], run.staging.stage(stage.name)
             sink, outcome, snapshot = stage_output.sink, found.outcome, found.outcome.snapshot
             assert snapshot is not None
             state = tuple(files.write_table(name, *each) for name, each in adoption.ready.states[stage.name].items())
@@ -254,7 +238,7 @@ class _AdoptingUnit(UnitRun):
 
     def _fits(self, plan: JobPlan, adoption: Adoption) -> bool:
         """Whether a run would compute what was found: the same job over the same files, in one task."""
-        found, before = adoption.ready.found, self.mode.before
+        found, before = adoption.ready.found, self.before
         if (tuple(plan.source.files), table_files(plan)) != (found.files, found.tables):
             return False
         if recorded(replacing(plan.job)) != recorded(replacing(adoption.job)):

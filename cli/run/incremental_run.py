@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +17,7 @@ from ...readers.joined import left_files
 from ...readers.source import FileSource
 from ...windowing.engine.enrich import TableState
 from ...windowing.engine.snapshot import restore
+from ...windowing.engine.strategy import LargestWindow
 from ...windowing.engine.task import TaskContext
 from ...windowing.errors import ConfigError
 from ...windowing.planning.identity import (
@@ -39,12 +40,12 @@ from ...writers.state.journal import StateStaging, commit_together
 from ...writers.state.stage_files import ParquetStateFiles, Sameness, same_tables
 from ...writers.state.state import State
 from ...writers.state.unit_record import UNIT_DISTANCE, BorrowedRows, OpenWindows, StageRecord, UnitRecord
-from .context import RunContext, StagedJob, now
+from .context import RunContext, StagedJob, StageRun, now
 from .fingerprint import absolute
 from .job_plan import JobPlan, table_files
 from .mostly_late import EarlierUnits
 from .open_input import NOTHING_KNOWN, KnownColumns, open_input
-from .pipeline import PlainRun
+from .pipeline import PlainRun, SparkStageExecutor, run_stages
 from .stage_plans import StagePlan
 
 # Which numbers of a window state decide the results of a job: most jobs only write the numbers of windows down.
@@ -221,6 +222,12 @@ class IncrementalRun:
             restore_point = restore(former, found.registers, stage.plan, types)
         return replace(task, source=source, restore_point=restore_point, state_files=files)
 
+    def stages(
+        self, run: UnitRun, plan: JobPlan, executor: SparkStageExecutor, announce: Callable[[LargestWindow], None]
+    ) -> list[StageRun]:
+        """Run the stages of the unit. Raises as `run_stages` does."""
+        return run_stages(plan, run, executor, announce)
+
     def known(self, job: Job) -> KnownColumns:
         """Return what the state says of the columns of the input and of its enrich tables."""
         return known_by(self.before, self.state.shown, job)
@@ -284,6 +291,11 @@ class UnitRun(PlainRun):
 
     def restore(self, stage: StagePlan, task: TaskContext) -> TaskContext:
         return self.mode.restore(stage, task, self.staging.stage(stage.name))
+
+    def stages(
+        self, plan: JobPlan, executor: SparkStageExecutor, announce: Callable[[LargestWindow], None]
+    ) -> list[StageRun]:
+        return self.mode.stages(self, plan, executor, announce)
 
     def commit(self, staged: StagedJob, executor: Executor) -> UnitRecord:
         records: list[StageRecord] = []

@@ -47,6 +47,11 @@ def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
+def without_dictionaries(table: pa.Table) -> pa.Table:
+    """Return a table whose columns are one array each, and no dictionaries."""
+    return pa.table([combined(decoded(column)) for column in table.columns], names=table.column_names)
+
+
 def view_of(column: pa.Array, dtype: Any) -> npt.NDArray[Any]:
     """Zero-copy view of a fixed width column's values, nulls included. It is always read-only, even if Arrow's buffer
     is not: a kernel is compiled for one of the two, and kernels are warmed on columns that were not read from a block.

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import Ints, combined
+from ..columns.arrays import Ints, combined, without_dictionaries
 from ..rows.sequence import group_codes, places_among
 from .state_tables import BEGIN, RANK, ROWS, WINDOWS
 
@@ -85,8 +85,8 @@ class NumberShift:
         if not self.key:
             return np.zeros(table.num_rows, np.int64)
         assert self.known is not None
-        known = _plain(self.known.select(list(self.key)))
-        return places_among(known, _plain(table.select(list(self.key))).cast(known.schema))
+        known = without_dictionaries(self.known.select(list(self.key)))
+        return places_among(known, without_dictionaries(table.select(list(self.key))).cast(known.schema))
 
     def _moved(self, table: pa.Table, name: str, more: Ints, places: Ints) -> pa.Table:
         by = np.append(more, 0)[places]  # -1, which is no known key, finds the 0
@@ -97,11 +97,3 @@ class NumberShift:
 def _numbers(table: pa.Table, name: str) -> Ints:
     numbers: Ints = combined(table.column(name)).to_numpy()
     return numbers
-
-
-def _plain(table: pa.Table) -> pa.Table:
-    columns = [combined(column) for column in table.columns]
-    return pa.table(
-        [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in columns],
-        names=table.column_names,
-    )
