@@ -109,17 +109,14 @@ class _TablesOfState:
 
 @dataclass(frozen=True, slots=True)
 class _KeepingSink(FileSink):
-    """A sink whose rows stay in memory; those that the next stage reads are in files, too."""
+    """A sink whose rows stay in memory."""
 
     kept: dict[int, list[pa.Table]] = field(default_factory=dict)
     rejected: dict[int, pa.Table] = field(default_factory=dict)
     scratch: dict[str, pa.RecordBatch] = field(default_factory=dict)
-    is_read_on: bool = False
 
     def write_parts(self, index: int, tables: Iterable[pa.Table]) -> tuple[Part, ...]:
         self.kept[index] = [*tables]
-        if self.is_read_on:
-            return (self.write_part(index, self.kept[index]),)
         return (ResultPart(f"part-{index:05d}", sum(table.num_rows for table in self.kept[index]), 0),)
 
     def write_rejects(self, index: int, rows: pa.Table) -> Part:
@@ -241,9 +238,12 @@ def read_found(folder: str, unit: Unit) -> FoundUnit | None:
 def compute(folder: str, work: UnitWork, before: _Left | None) -> tuple[FoundUnit, _Left]:
     """Run the stages of a unit in this process, and keep what they write. Raises what they raise.
 
-    Raises `ValueError` where a stage is more than one task: its parts would depend on the machine.
+    Raises `ValueError` where it has several stages, which are never taken over (`adoption.why_in_order`), or its stage
+    is more than one task: the parts would depend on the machine.
     """
     job, context = work.job, local_context(Messages(-1))
+    if len(job.stages) > 1:
+        raise ValueError("a unit of several stages is run")
     executor = context.spark.session()
     known = NOTHING_KNOWN if before is None else known_of(before.stages[job.stages[0].name][0], "", job)
     source = enriched_input(job, open_input(job, executor, known=known), executor, known)
@@ -272,13 +272,7 @@ def _plan(job: Job, source: FileSource, folder: str) -> JobPlan:
         check_goes_on(stage.plan)
         hidden = stage.plan.projection.hidden
         rejects = reject_schema(pa.schema([each for each in stage.schema if each.name not in hidden]))
-        is_read_on = stage is not stages[-1]
-        if is_read_on:
-            Path(folder).mkdir(exist_ok=True)
-        sink = _KeepingSink(
-            fs.LocalFileSystem(), folder, stage.name, INTERMEDIATE, stage.plan.schema, rejects, is_read_on=is_read_on
-        )
-        sink = replace(sink, parts_in=f"_between-{stage.name}") if is_read_on else sink
+        sink = _KeepingSink(fs.LocalFileSystem(), folder, stage.name, INTERMEDIATE, stage.plan.schema, rejects)
         outputs.append(StageOutput(output, is_own=False, sink=sink, copy=None))
     expectations = bind_expectations(job.expect, stages)
     return with_windows(JobPlan(job, source, stages, tuple(outputs), expectations=expectations))
