@@ -143,8 +143,8 @@ MOST_SPLITS = 512
 _LEAST_TEXT = 16  # offsets and a short text
 
 
-_FEW = 8
-_WORTH_A_TASK = 48 << 20
+_FEW = 12
+_WORTH_A_TASK = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ def _without_gaps(chunks: Sequence[Chunk]) -> list[tuple[Chunk, ...]]:
 def slice_count(total_bytes: int, slice_bytes: int, tasks: int) -> int:
     """Return a number of slices that keeps each small enough: a multiple of ``tasks``, at least twice as many.
 
-    Few tasks get more: up to eight slices, where these hold 48 MiB or more. A worker then uses the memory of one slice
+    Few tasks get more: up to twelve slices, where these hold 32 MiB or more. A worker then uses the memory of one slice
     again for the next, and the system has less memory to clear (decision 068).
     """
     few = min(_FEW, total_bytes // _WORTH_A_TASK)
