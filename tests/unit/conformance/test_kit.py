@@ -166,7 +166,10 @@ def test_each_close_reason_is_in_an_answer(reason: str) -> None:
 # --- the table of the docs ----------------------------------------------------------------------------------------
 
 
-ENGINES = {"wincli": "wincli", "duckdb": "DuckDB", "polars": "Polars", "spark": "Spark SQL", "flink": "Flink SQL"}
+ENGINES = {
+    "wincli": "wincli", "duckdb": "DuckDB", "polars": "Polars", "pandas": "pandas", "spark": "Spark SQL",
+    "flink": "Flink SQL",
+}  # fmt: skip
 
 
 def test_the_table_of_the_docs_is_that_of_the_outcomes_and_wincli_answers_all() -> None:
@@ -188,7 +191,7 @@ def test_each_outcome_is_of_a_case_and_has_a_reason(engine: str) -> None:
     assert all(why and not why.startswith(UNKNOWN) for why in reasons)
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize("engine", ["duckdb", "polars", "pandas"])
 def test_an_adapter_answers_as_it_did(engine: str) -> None:
     adapter = pytest.importorskip(f"wincli.conformance.adapters.{engine}")
     known = read_outcomes(engine)
