@@ -270,8 +270,8 @@ def _aggregate(
 
 # Partial aggregates as rows: each stands for some rows of one window, and the second phase of aggregates reads it.
 #
-# Map tasks combine rows before an exchange (`windowing.scan.scan`), and segments combine those of the window
-# that is open at their end (`windowing.scan.segment_scan`).
+# Map tasks combine rows before an exchange (`windowing.scan.scan`), segments combine those of the window
+# that is open at their end (`windowing.scan.segment_scan`), and pieces of a large pane their pairs (`pane_rows`).
 
 
 def can_combine(plan: Plan, schema: pa.Schema, are_neighbours: bool) -> bool:
@@ -311,15 +311,17 @@ def combine(plan: Plan, merging: Plan, rows: pa.RecordBatch, cells: Ranges) -> p
     for bound, final in zip(plan.aggregates, merging.aggregates, strict=True):
         columns |= zip(final.columns, split(bound, rows, cells), strict=True)
     columns[str(merging.weight)] = pa.array(np.asarray(cells.hi - cells.lo))
-    names = list(merging.values)
+    names = [name for name in merging.values if name in columns]  # rows of pairs have no side
     return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
 
 
-def combine_window(plan: Plan, sequences: Sequences, first: int, stop: int, window: int) -> pa.RecordBatch:
+def combine_window(
+    plan: Plan, sequences: Sequences, first: int, stop: int, window: int, key: int = 0
+) -> pa.RecordBatch:
     """Combine the rows ``[first, stop)``, all of one window, into one row for each group; none where there are none.
 
-    ``sequences``: one sequence. ``window``: the number of the window, for messages. Raises `DataError` where a user
-    function fails.
+    ``window``, ``key``: the number of the window and of its key, for messages. Raises `DataError` where a user function
+    fails.
     """
     rows = sequences.rows
     lo, hi = (np.array([edge] if first < stop else [], np.int64) for edge in (first, stop))
@@ -332,5 +334,5 @@ def combine_window(plan: Plan, sequences: Sequences, first: int, stop: int, wind
     try:
         return combine(plan, merging_plan(plan), rows, cells)
     except PaneFailed as failed:
-        where = f"window {window}{key_text(sequences, 0)}"
+        where = f"window {window}{key_text(sequences, key)}"
         raise DataError(f"{failed.call} failed in {where}: {failed.reason}") from failed

@@ -22,7 +22,8 @@ from ..planning.plan import Plan
 from ..rows.membership import Ranges, batches, ranges
 from ..rows.pairs import Pairs, each_pair, pair_rows, without_padding
 from ..rows.panes import Panes
-from ..rows.sequence import Sequences, take_rows
+from ..rows.sequence import Sequences, concatenate, take_rows
+from .aggregate_rows import can_combine, combine_window, merging_plan
 from .lasting_rows import Instants, insides, instants
 
 _PAIRS = 1 << 20
@@ -52,11 +53,12 @@ def rows_of_panes(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tu
         yield own, replace(some, membership=Ranges(bounds[:-1], bounds[1:], bounds[:-1], True), matched=None)
 
 
-def rows_of_pairs(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tuple[Sequences, Panes]]:
-    """Yield panes of pairs in their order, some at a time, with a row for each pair.
+def rows_of_pairs(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tuple[Plan, Sequences, Panes]]:
+    """Yield panes of pairs in their order, some at a time, with a row for each pair, and the plan that reads these.
 
     A row without a partner is a row, too, which panes of aggregates do not show. Keys and causes are those of
-    ``panes``. A large pane comes in pieces, where its rows are the result.
+    ``panes``. A large pane is made in pieces. These come out where its rows are the result; where its aggregates merge,
+    the pane has a row of partial aggregates for each (`combine_window`).
     """
     if not ascend(panes.key, panes.number):
         panes = panes.in_turn(np.lexsort([panes.number, panes.key]), panes.membership)
@@ -64,13 +66,43 @@ def rows_of_pairs(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tu
     assert pairs is not None
     ends, stored = pairs.ends, without_padding(sequences.rows, plan.pair_columns)
     panes = replace(panes, membership=ranges(ends[:-1], ends[1:]))
-    in_pieces = plan.emits_rows and not plan.sort_rows and plan.having is None  # these look at all rows of a pane
     for first, stop in [*batches(panes.membership, _PAIRS)] or [(0, 0)]:
         some = panes.part(first, stop)
         assert some.pairs is not None
-        is_large = in_pieces and ends[stop] - ends[first] > _PAIRS
-        for piece in some.pairs.pieces(_PAIRS) if is_large else [some.pairs]:
-            yield _rows_of_piece(plan, sequences, stored, replace(some, pairs=piece), piece)
+        is_whole = ends[stop] - ends[first] <= _PAIRS or not _comes_in_pieces(plan, stored)
+        made = (
+            _rows_of_piece(plan, sequences, stored, replace(some, pairs=piece), piece)
+            for piece in ([some.pairs] if is_whole else some.pairs.pieces(_PAIRS))
+        )
+        if is_whole or plan.emits_rows:
+            yield from ((plan, *each) for each in made)
+        else:
+            yield _merged(plan, sequences, some, made)
+
+
+def _comes_in_pieces(plan: Plan, stored: pa.RecordBatch) -> bool:
+    """Whether nothing looks at all rows of a pane at once."""
+    if plan.emits_rows:
+        return not plan.sort_rows
+    types = {field.name: field for field in (*stored.schema, *plan.pane_schema)}
+    return can_combine(plan, pa.schema(types.values()), are_neighbours=True)
+
+
+def _merged(
+    plan: Plan, sequences: Sequences, pane: Panes, pieces: Iterator[tuple[Sequences, Panes]]
+) -> tuple[Plan, Sequences, Panes]:
+    """Return one pane whose rows are partial aggregates of its pieces, and the plan that merges them."""
+    key, number = int(pane.key[0]), int(pane.number[0])
+    of_pairs = replace(plan, pairs=None, of_panes=(), pane_schema=pa.schema([]))  # rows of pieces have these columns
+    parts = [
+        pa.Table.from_batches([combine_window(of_pairs, own, 0, int(some.membership.hi[0]), number, key)])
+        for own, some in pieces
+        if isinstance(some.membership, Ranges)
+    ]
+    rows = concatenate(parts)
+    bounds = np.where(np.arange(len(sequences.bounds)) > key, rows.num_rows, 0)
+    own = replace(sequences, bounds=bounds, rows=rows, pos=np.zeros(rows.num_rows, np.int64), rank=None)
+    return merging_plan(of_pairs), own, replace(pane, membership=ranges(np.array([0]), bounds[-1:]))
 
 
 def _rows_of_piece(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -138,10 +139,11 @@ class HiddenPanes:
 def with_result_values(plan: Plan, tables: Iterator[pa.Table], hidden: HiddenPanes) -> Iterator[pa.Table]:
     """Add the columns of `Plan.results`, and yield the rows for which `Plan.having` is true, in the plan's columns.
 
-    Where there is a condition, no pane has rows in two of the ``tables``. A mark of a row that is left out stays, as a
+    The rows of a pane may be in several tables, one after the other. A mark of a row that is left out stays, as a
     mark-only row. Raises `DataError` where an expression fails, with key and window.
     """
     marks: list[pa.Table] = []
+    last: tuple[Any, bool] = (None, True)
     for table in tables:
         for computed in plan.results:
             table = table.append_column(  # noqa: PLW2901 - the same rows with one more column
@@ -152,7 +154,8 @@ def with_result_values(plan: Plan, tables: Iterator[pa.Table], hidden: HiddenPan
             continue
         own = combined(pc.greater_equal(table["window"], 0))  # a pane of an earlier run has a number below 0
         kept = is_true(combined(_values(plan, table, plan.having))) | ~is_true(own)
-        hidden.count += _panes_without(plan, table, kept)
+        more, last = _panes_without(plan, table, kept, last)
+        hidden.count += more
         if not plan.options.plain:
             marked = np.flatnonzero(~kept & combined(table[MARK]).is_valid().to_numpy(zero_copy_only=False))
             own = table.select(list(plan.stream_names)).take(pa.array(marked))
@@ -175,15 +178,23 @@ def _values(plan: Plan, table: pa.Table, computed: ComputedColumn) -> pa.Chunked
     return found.values
 
 
-def _panes_without(plan: Plan, table: pa.Table, kept: Mask) -> int:
-    """Count the panes none of whose rows is kept; rows of a pane are neighbours."""
+def _panes_without(plan: Plan, table: pa.Table, kept: Mask, last: tuple[Any, bool]) -> tuple[int, tuple[Any, bool]]:
+    """Count the panes none of whose rows is kept; rows of a pane are neighbours.
+
+    ``last``: what names the last pane of the tables before, and whether a row of it is kept; where none is, it was
+    counted. Also return this for the next table.
+    """
     if not len(kept):
-        return 0
+        return 0, last
     names = [name for name in (*plan.key, *FIXED, "index") if name in table.column_names]
     begins = np.ones(len(kept), np.bool_)
     if len(kept) > 1:
         begins[1:] = np.logical_or.reduce([_differs(combined(table[name])) for name in names])
-    return int((~np.logical_or.reduceat(kept, np.flatnonzero(begins))).sum())
+    shown = np.logical_or.reduceat(kept, np.flatnonzero(begins))
+    first, end = (table.select(names).slice(at, 1).to_pylist() for at in (0, len(kept) - 1))
+    goes_on = first == last[0]
+    shown[0] |= goes_on and last[1]
+    return int((~shown).sum()) - int(goes_on and not last[1]), (end, bool(shown[-1]))
 
 
 def _differs(column: pa.Array) -> Mask:

@@ -36,19 +36,22 @@ from .result_columns import HiddenPanes, mark_columns, only_marks, stream_column
 _PANES = 1 << 20  # the rows of a row group of Parquet, so that row groups do not depend on batches
 
 
-def pane_batches(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tuple[Sequences, Panes]]:
-    """Yield panes in their order, some at a time, with the keys and rows that they need.
+def pane_batches(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tuple[Plan, Sequences, Panes]]:
+    """Yield panes in their order, some at a time, with the keys and rows that they need, and the plan for these.
 
     Keys and rows of the panes are numbered as in the sequences yielded with them; their causes are those of ``panes``.
     Panes that share rows, have groups or are not in the order of the result come in one batch.
     """
+    if plan.pane_schema.names and plan.pairs is not None:
+        yield from rows_of_pairs(plan, sequences, panes)
+        return
     if plan.pane_schema.names:
-        yield from (rows_of_panes if plan.pairs is None else rows_of_pairs)(plan, sequences, panes)
+        yield from ((plan, *each) for each in rows_of_panes(plan, sequences, panes))
         return
     contents = panes.membership
     has_own_rows = isinstance(contents, Ranges) and contents.disjoint and contents.row is None
     if len(panes) <= _PANES or not has_own_rows or plan.options.group_by or not ascend(panes.key, panes.number):
-        yield sequences, panes
+        yield plan, sequences, panes
         return
     for first in range(0, len(panes), _PANES):
         some = panes.part(first, first + _PANES)
@@ -65,7 +68,7 @@ def pane_batches(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tup
             rank=None if sequences.rank is None else sequences.rank[low:high],
         )
         shown = Ranges(rows.lo - low, rows.hi - low, rows.base - low, rows.disjoint)
-        yield own, replace(some, key=some.key - key, membership=shown)
+        yield plan, own, replace(some, key=some.key - key, membership=shown)
 
 
 # Result rows that are the rows of panes, pane by pane, sorted with ``--sort-by`` (``--emit``; SPL's Sort).
@@ -219,9 +222,9 @@ def result_tables(
         rows_of = row_batches if plan.emits_rows else aggregate_rows
         parts = (
             rows
-            for own, some in pane_batches(plan, sequences, panes)
+            for of_rows, own, some in pane_batches(plan, sequences, panes)
             for rows in rows_of(
-                plan, own, some, pane_columns(plan, stream, own if plan.pairs is None else sequences, some)
+                of_rows, own, some, pane_columns(plan, stream, own if plan.pairs is None else sequences, some)
             )
         )
     yield from with_result_values(plan, parts, hidden)

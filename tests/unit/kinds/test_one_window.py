@@ -15,11 +15,27 @@ from hypothesis import strategies as st
 
 import wincli
 from support.strategies import examples
-from support.table_equality import same
+from support.table_equality import difference, same
+from wincli.windowing.emit.result_columns import HiddenPanes
+from wincli.windowing.rows.pairs import each_pair
 
 WINDOWS = ["time(3)", "count(2)", "gap(t, 1)", "delta(t, 2)", "gap(t, 1) or count(3)"]
 INTERVALS = ["timeInterval, intervalDuration(3)", "timeInterval, intervalDuration(4), creationPeriod(2)"]
 HOW = ["inner", "left", "right", "full", "semi", "anti"]
+NUMBERS = [0.1, 1e16, None, -3.7, -1e16, float("nan"), 5e-324, 2.0]
+FOLDS = [
+    *("n=count()", "c=count(r_x) where id > 2", "s=sum(x * r_x)", "i=sum(r_id)", "m=mean(x - r_x)", "lo=min(r_x)"),
+    *("hi=max(x + r_x)", "w=range(x)", "f=first(r_id)", "l=last(id)", "n2=nth(r_id, 2)", "p2=nth(r_id, -2)"),
+    *("v=var(x * r_x)", "sd=stddev_pop(r_x)", "sk=skew(x + r_x)", "ku=kurtosis_pop(r_x)", "al=arg_min(id, r_x)"),
+    *(
+        "ah=arg_max(r_id, x)",
+        "mc=min_count(r_x)",
+        "xc=max_count(x)",
+        "b=bool_or(id < r_id)",
+        "a=bool_and(id < r_id)",
+        "l1=last(r_word)",
+    ),
+]
 ROWS = st.lists(
     st.tuples(st.sampled_from([0, 0, 1]), st.integers(0, 9), st.sampled_from(["left", "right"])),
     min_size=1,
@@ -35,6 +51,8 @@ def table(rows: list[Drawn], side: str) -> pa.Table:
             "id": pa.array([row[0] for row in own], pa.int64()),
             "k": pa.array([row[1] for row in own], pa.int64()),
             "t": pa.array([row[2] for row in own], pa.int64()),
+            "x": pa.array([NUMBERS[row[0] % len(NUMBERS)] for row in own], pa.float64()),
+            "word": pa.array(["ab"[row[0] % 2] for row in own], pa.string()),
         }
     )
 
@@ -150,11 +168,70 @@ def told_of(result: pa.Table) -> list[tuple[str, ...]]:
     return [tuple(str(row[name]) for name in names) for row in result.to_pylist()]
 
 
-@given(ROWS, st.sampled_from(["time(3)", *INTERVALS]), st.sampled_from(HOW), st.integers(1, 4))
+@given(ROWS, st.sampled_from(["time(3)", *INTERVALS]), st.sampled_from(HOW), st.integers(1, 4), st.booleans())
 @examples(300)
 def test_a_pane_that_comes_out_in_pieces_has_the_rows_of_a_whole_one(
-    rows: list[Drawn], window: str, how: str, most: int
+    rows: list[Drawn], window: str, how: str, most: int, is_hidden: bool
 ) -> None:
-    whole = joined(rows, window, how)
+    more = {"having": "(id * r_id) % 4 = 0"} if is_hidden else {}
+    whole, hidden = counted(rows, window, how, **more)
     with patch("wincli.windowing.emit.pane_rows._PAIRS", most):
-        assert same(joined(rows, window, how), whole)
+        found, own = counted(rows, window, how, **more)
+    assert same(found, whole), difference(found, whole)
+    assert own == hidden
+
+
+def counted(rows: list[Drawn], window: str, how: str, **more: Any) -> tuple[pa.Table, list[int]]:
+    """The result, and how many panes the condition hides."""
+    hidden = list[HiddenPanes]()
+
+    def made() -> HiddenPanes:
+        hidden.append(HiddenPanes())
+        return hidden[-1]
+
+    with patch("wincli.windowing.scan.scan.HiddenPanes", made):
+        result = joined(rows, window, how, **more)
+    assert hidden
+    return result, [each.count for each in hidden]
+
+
+BIG = ["time(9)", "gap(t, 3)", "timeInterval, intervalDuration(4), creationPeriod(2)", "around(9, 9)"]
+BIG += ["sliding, time(9) join count(4)", "retain 4 join within 9 every 2"]
+
+
+@given(
+    ROWS,
+    st.sampled_from(BIG),
+    st.lists(st.sampled_from(FOLDS), min_size=1, max_size=5, unique=True),
+    st.integers(1, 5),
+    st.sampled_from([{}, {"group_by": ["r_word"]}, {"having": "n_ > 3"}, {"match": None}, {"plain": True}]),
+    st.booleans(),
+)
+@examples(600)
+def test_aggregates_of_a_pane_in_pieces_are_those_of_a_whole_one(
+    rows: list[Drawn], window: str, folds: list[str], most: int, more: dict[str, Any], is_whole: bool
+) -> None:
+    """One that does not merge is computed of all pairs, and the others with it."""
+    if " join " in window:
+        more = {**more, "emit": "aggregates"}
+    given: dict[str, Any] = {"aggregates": ["n_=count()", *folds, *(["median(r_x)"] * is_whole)], **more}
+    whole = joined(rows, window, "inner", **given)
+    with patch("wincli.windowing.emit.pane_rows._PAIRS", most):
+        found = joined(rows, window, "inner", **given)
+    assert same(found, whole), difference(found, whole)
+
+
+def test_no_more_pairs_are_made_at_a_time_than_a_piece_has_where_aggregates_merge() -> None:
+    rows: list[Drawn] = [(0, at % 5, "left" if at % 2 else "right") for at in range(40)]
+    sizes = list[int]()
+
+    def pairs(left: Any, lo: Any, hi: Any, right: Any) -> Any:
+        found = each_pair(left, lo, hi, right)
+        sizes.append(len(found[0]))
+        return found
+
+    of_rows = "wincli.windowing.emit.pane_rows"
+    with patch(f"{of_rows}._PAIRS", 30), patch(f"{of_rows}.each_pair", pairs):
+        found = joined(rows, "time(9)", "inner", match=None, aggregates=["n=count()", "s=sum(id * r_id)"])
+    assert sizes == [30] * 13 + [10]
+    assert found.column("n").to_pylist() == [400]
