@@ -16,14 +16,11 @@ class DuckDb(Dialect):
     """DuckDB's SQL."""
 
     functions: ClassVar = {
-        "count": "count({0})", "count_distinct": "count(DISTINCT {0})", "sum": "sum({0})", "mean": "avg({0})",
-        "min": "min({0})", "max": "max({0})", "var": "var_samp({0})", "stddev": "stddev_samp({0})",
-        "var_pop": "var_pop({0})", "stddev_pop": "stddev_pop({0})", "skew": "skewness({0})",
-        "kurtosis": "kurtosis({0})", "kurtosis_pop": "kurtosis_pop({0})", "median": "median({0})",
-        "quantile/2": "quantile_cont({0}, {1})", "mad": "mad({0})", "arg_min": "arg_min({0}, {1})",
-        "arg_max": "arg_max({0}, {1})", "wavg": "weighted_avg({0}, {1})", "product": "product({0})",
-        "bool_and": "bool_and({0})", "bool_or": "bool_or({0})", "range": "max({0}) - min({0})",
-        "mode": "mode({0})", "slope": "regr_slope({0}, {1})",
+        **Dialect.functions, "skew": "skewness({0})", "kurtosis": "kurtosis({0})",
+        "kurtosis_pop": "kurtosis_pop({0})", "median": "median({0})", "quantile/2": "quantile_cont({0}, {1})",
+        "mad": "mad({0})", "arg_min": "arg_min({0}, {1})", "arg_max": "arg_max({0}, {1})",
+        "wavg": "weighted_avg({0}, {1})", "product": "product({0})", "bool_and": "bool_and({0})",
+        "bool_or": "bool_or({0})", "mode": "mode({0})", "slope": "regr_slope({0}, {1})",
     }  # fmt: skip
     ordered: ClassVar = {
         "first": "first({0} ORDER BY _n)", "last": "last({0} ORDER BY _n)", "collect": "list({0} ORDER BY _n)",

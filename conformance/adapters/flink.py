@@ -39,10 +39,8 @@ class FlinkSql(Dialect):
     time_range = "timestampdiff(SECOND, min({0}), max({0}))"
     filled = "last_value({0})"
     functions: ClassVar = {
-        "count": "count({0})", "count_distinct": "count(DISTINCT {0})", "sum": "sum({0})",
-        "mean": "avg(CAST({0} AS DOUBLE))", "min": "min({0})", "max": "max({0})", "var": "var_samp({0})",
-        "stddev": "stddev_samp({0})", "var_pop": "var_pop({0})", "stddev_pop": "stddev_pop({0})",
-        "median": "percentile({0}, 0.5)", "quantile/2": "percentile({0}, {1})", "range": "max({0}) - min({0})",
+        **Dialect.functions, "mean": "avg(CAST({0} AS DOUBLE))", "median": "percentile({0}, 0.5)",
+        "quantile/2": "percentile({0}, {1})",
     }  # fmt: skip
     ordered: ClassVar = {"collect": "array_agg({0})", "string_join": "listagg({0}, {1})"}
     frames: ClassVar = {

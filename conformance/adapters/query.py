@@ -34,11 +34,14 @@ class Dialect:
     weeks_begin_on_sunday = False
     time_range = "max({0}) - min({0})"
     filled = "last_value({0} IGNORE NULLS)"
-    functions: ClassVar[Mapping[str, str]] = {}
-    ordered: ClassVar[Mapping[str, str]] = {}
     frames: ClassVar[Mapping[str, str]] = {
         "count": "count({0})", "sum": "sum({0})", "mean": "avg({0})", "min": "min({0})", "max": "max({0})",
     }  # fmt: skip
+    functions: ClassVar[Mapping[str, str]] = {
+        **frames, "count_distinct": "count(DISTINCT {0})", "var": "var_samp({0})", "stddev": "stddev_samp({0})",
+        "var_pop": "var_pop({0})", "stddev_pop": "stddev_pop({0})", "range": "max({0}) - min({0})",
+    }  # fmt: skip
+    ordered: ClassVar[Mapping[str, str]] = {}
     notes: ClassVar[Mapping[str, str]] = {}
     float_notes: ClassVar[Mapping[str, str]] = {}
 

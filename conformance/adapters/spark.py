@@ -25,13 +25,9 @@ class SparkSql(Dialect):
     quote = "`"
     filled = "last_value({0}, true)"
     functions: ClassVar = {
-        "count": "count({0})", "count_distinct": "count(DISTINCT {0})", "sum": "sum({0})", "mean": "avg({0})",
-        "min": "min({0})", "max": "max({0})", "var": "var_samp({0})", "stddev": "stddev_samp({0})",
-        "var_pop": "var_pop({0})", "stddev_pop": "stddev_pop({0})", "skew_pop": "skewness({0})",
-        "kurtosis_pop": "kurtosis({0})", "median": "median({0})", "quantile/2": "percentile({0}, {1})",
-        "arg_min": "min_by({0}, {1})", "arg_max": "max_by({0}, {1})", "bool_and": "bool_and({0})",
-        "bool_or": "bool_or({0})", "range": "max({0}) - min({0})", "mode": "mode({0})",
-        "slope": "regr_slope({0}, {1})",
+        **Dialect.functions, "skew_pop": "skewness({0})", "kurtosis_pop": "kurtosis({0})", "median": "median({0})",
+        "quantile/2": "percentile({0}, {1})", "arg_min": "min_by({0}, {1})", "arg_max": "max_by({0}, {1})",
+        "bool_and": "bool_and({0})", "bool_or": "bool_or({0})", "mode": "mode({0})", "slope": "regr_slope({0}, {1})",
     }  # fmt: skip
     ordered: ClassVar = {
         "first": "min_by({0}, _n)", "last": "max_by({0}, _n)", "collect": _LIST,
