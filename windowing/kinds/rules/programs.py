@@ -21,7 +21,7 @@ from . import previous
 from .compiler import Compiler, Taken
 from .machine import Conditions, Machine
 from .previous import Earlier
-from .reach import FUNCTIONS, Kept
+from .reach import FUNCTIONS, Kept, no_sums
 
 _ONE: Final = Fraction(1)
 _REASONS: Final = {previous.NEGATIVE: "negative_amount", previous.NAN: "nan_attribute"}
@@ -86,15 +86,9 @@ class Programs:
         earlier = self._earlier(compiler, made) if self.amounts or compiler.before else None
         if not asked:
             return earlier, None
-        taken = list(compiler.kept)
-        kept = Kept(
-            int64s(FUNCTIONS[each.function] for each in taken),
-            bools(each.is_float for each in taken), bools(each.source.is_narrow for each in taken),
-            int64s(compiler.place_of(each) for each in taken), made.ints, int64s(each.lacks for each in taken),
-            made.floats, self.valid(taken), int64s(each.digits for each in taken),
-        )  # fmt: skip
         numbers = int64s([len(self.amounts)]), int64s(rule for rule, _ in asked), int64s([len(self.befores)])
         may_fail = bools([compiler.may_fail and bool(self.afters)])
+        kept = self._kept(compiler, made, list(compiler.kept))
         return earlier, Conditions(made, *numbers, kept, may_fail, np.zeros(len(self.sequences), np.int64))
 
     def machine(self, compiler: Compiler) -> Machine:
@@ -139,9 +133,17 @@ class Programs:
         ]  # fmt: skip
         return written(has, np.bool_, rows)
 
+    def _kept(self, compiler: Compiler, made: Machine, taken: Sequence[Taken]) -> Kept:
+        return Kept(
+            int64s(FUNCTIONS[each.function] for each in taken),
+            bools(each.is_float for each in taken), bools(each.source.is_narrow for each in taken),
+            int64s(compiler.place_of(each) for each in taken), made.ints, int64s(each.lacks for each in taken),
+            made.floats, self.valid(taken), int64s(each.digits for each in taken),
+        )  # fmt: skip
+
     def _earlier(self, compiler: Compiler, made: Machine) -> Earlier:
         before, rows = list(compiler.before.items()), len(self.sequences)
-        taken = [key.taken for key, _ in before]
+        kept = self._kept(compiler, made, [key.taken for key, _ in before])
         scales = [None if each.compared is None else scale_of(each.compared).per_second for each in self.amounts]
         kinds = [
             previous.ROWS if each.compared is None else previous.NUMBERS if scale is None else previous.TICKS
@@ -160,9 +162,7 @@ class Programs:
             np.array([each.denominator for each in units], np.uint64),
             bools(each.kind == "float" for each in compiler.results[: len(self.amounts)]),
             bools(each.expression is None for each in self.amounts),
-            int64s(FUNCTIONS[each.function] for each in taken), bools(each.is_float for each in taken),
-            bools(each.source.is_narrow for each in taken), int64s(compiler.place_of(each) for each in taken),
-            self.valid(taken), int64s(found.at for _, found in before),
+            kept, no_sums(kept), int64s(found.at for _, found in before),
             bools(key.is_absolute for key, _ in before), np.zeros(len(before), np.bool_), asked,
             np.array([key.share for key, _ in before], np.float64), default, np.zeros((2, len(before))),
             self._begun(default, np.array([key.share > 0 for key, _ in before], np.bool_)), np.full(2, -1, np.int64),
