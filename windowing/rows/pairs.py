@@ -87,6 +87,12 @@ class Pairs:
         ranges = (self.left[spans], self.lo[spans], self.hi[spans])
         return Pairs(np.append(0, np.cumsum(counts)), *ranges, self.right, tag, self.kept)
 
+    def with_alone(self, left: Ints, lo: Ints, hi: Ints) -> Pairs:
+        """Return the pairs, and behind them a pane for each of some rows that come out alone: spans without tags."""
+        bounds = np.append(self.bounds, len(self.left) + 1 + np.arange(len(left)))
+        spans = (np.append(own, new) for own, new in ((self.left, left), (self.lo, lo), (self.hi, hi)))
+        return Pairs(bounds, *spans, self.right)
+
 
 @kernel
 def each_pair(left: Ints, lo: Ints, hi: Ints, right: Ints) -> tuple[Ints, Ints]:

@@ -22,6 +22,7 @@ import pyarrow as pa
 from ...clock.interval_grid import clock_values, now_as_measure
 from ...clock.tick_grid import Grid, make_grid
 from ...columns.arrays import ClockValue, Ints, Mask, Measures, combined
+from ...columns.radix_sort import changes
 from ...language.joins import LEFT, RIGHT, SIDE, Around, At
 from ...language.spec import Joined
 from ...rows.marks import Marks
@@ -36,7 +37,7 @@ from ..facts import Fact, KeyPane, KeyPanes, amount_text, exact_text
 from ..key_lifetimes import Lifetimes
 from ..needs import Needs, PaneTimes
 from ..tumbling.clock_policies import causes_by_clock
-from .matching import matching, meets
+from .matching import SideRows, Spans, matching, meets, rows_of_side
 from .partners import how_fact, matches, partners, side_name
 
 
@@ -73,16 +74,9 @@ def _newest(
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
-    """The rows of one side.
+class _Side(SideRows):
+    """The rows of one side. ``clock``: (n,), instants of the grid."""
 
-    ``row``: int64 (n,), in their order. ``bounds``: int64 (K+1,), those of each key. ``key``: int64 (n,), of each row.
-    ``clock``: (n,), instants of the grid.
-    """
-
-    row: Ints
-    bounds: Ints
-    key: Ints
     clock: Measures
 
 
@@ -105,37 +99,6 @@ class _Sides:
         return self.grid.later(instants, seconds) if seconds else instants
 
 
-@dataclass(frozen=True, slots=True)
-class _Spans:
-    """Right rows of left rows, at least one span for each left row; it is empty where it has none.
-
-    ``owner``: int64 (S,), which of the left rows. ``lo``, ``hi``: int64 (S,), ranges of the right rows.
-    ``tag``: int64 (S,), the number of the offset; None: there is one, or none.
-    """
-
-    owner: Ints
-    lo: Ints
-    hi: Ints
-    tag: Ints | None = None
-
-    @property
-    def empty(self) -> Mask:
-        return np.asarray(self.lo == self.hi)
-
-    def chosen(self, some: Mask) -> _Spans:
-        """Return some spans, bool (S,)."""
-        if some.all():
-            return self
-        tag = None if self.tag is None else self.tag[some]
-        return _Spans(self.owner[some], self.lo[some], self.hi[some], tag)
-
-
-def _side(sequences: Sequences, is_there: Mask, clock: Measures) -> _Side:
-    row = np.flatnonzero(is_there)
-    bounds = np.searchsorted(row, sequences.bounds)
-    return _Side(row, bounds, np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)), clock[row])
-
-
 def _oldest(side: _Side, is_open: Mask, now: Any) -> Measures:
     """Return the oldest open row of each key, or ``now`` where that is older, instants (K,)."""
     out = np.full(len(side.bounds) - 1, now, side.clock.dtype)
@@ -143,20 +106,6 @@ def _oldest(side: _Side, is_open: Mask, now: Any) -> Measures:
     if len(filled):
         open_at = np.where(is_open, side.clock, out[0])
         out[filled] = np.minimum(out[filled], np.minimum.reduceat(open_at, side.bounds[filled]))
-    return out
-
-
-def _is_woven(behind: Ints, size: int) -> Mask:
-    """Return which values are new where each new one comes before one of ``size`` old ones: ``behind``, ascending."""
-    out = np.zeros(size + len(behind), np.bool_)
-    out[behind + np.arange(len(behind))] = True
-    return out
-
-
-def _woven(is_new: Mask, old: Measures, new: Any) -> Measures:
-    """Put new values among old ones."""
-    out = np.empty(len(is_new), old.dtype)  # `np.insert` would find the places again for each array
-    out[is_new], out[~is_new] = new, old
     return out
 
 
@@ -191,12 +140,13 @@ class AroundKind(WindowKind):
         clock = grid.instants(values)
         now = grid.instants(now_as_measure(values, of_clock))[0]
         side = combined(sequences.rows.column(SIDE)).to_numpy()
-        left, right = (_side(sequences, (side & each) > 0, clock) for each in (LEFT, RIGHT))
+        found = (rows_of_side(sequences, (side & each) > 0) for each in (LEFT, RIGHT))
+        left, right = (_Side(each.row, each.bounds, each.key, clock[each.row]) for each in found)
         return _Sides(left, right, grid, now, ~meets(sequences))
 
     # --- the right rows of each left row
 
-    def _around(self, sides: _Sides, window: Around) -> _Spans:
+    def _around(self, sides: _Sides, window: Around) -> Spans:
         left, right = sides.left, sides.right
         start = sides.later(left.clock, -window.before)
         lo = _places(left.bounds, start, right.bounds, right.clock, False)
@@ -207,9 +157,9 @@ class AroundKind(WindowKind):
             lo -= ~at_start & (lo > right.bounds[:-1][left.key])
         if sides.lonely.any():
             lo = np.where(sides.lonely[left.key], hi, lo)
-        return _Spans(np.arange(len(lo)), lo, hi)
+        return Spans(np.arange(len(lo)), left.row, lo, hi)
 
-    def _at(self, sides: _Sides, window: At) -> _Spans:
+    def _at(self, sides: _Sides, window: At) -> Spans:
         left, right, is_above = sides.left, sides.right, not self.spec.join.strict
         found = list[tuple[Ints, Ints]]()
         for offset in window.offsets:
@@ -219,50 +169,42 @@ class AroundKind(WindowKind):
             found.append(_newest(left.bounds, limit, oldest, right.bounds, right.clock, sides.lonely, is_above))
         every = np.arange(len(left.row))
         if len(found) == 1:
-            return _Spans(every, *found[0])
+            return Spans(every, left.row, *found[0])
         lo, hi = (np.stack(each, axis=1).ravel() for each in zip(*found, strict=True))
-        return _Spans(np.repeat(every, len(found)), lo, hi, np.tile(np.arange(len(found)), len(left.row)))
+        owner, tag = np.repeat(every, len(found)), np.tile(np.arange(len(found)), len(left.row))
+        return Spans(owner, left.row[owner], lo, hi, tag)
 
-    def _spans(self, sequences: Sequences, sides: _Sides, context: WindowContext) -> _Spans:
+    def _spans(self, sequences: Sequences, sides: _Sides, context: WindowContext) -> Spans:
+        """Return the spans of each left row, at least one."""
         window = self.spec.window
-        if isinstance(window, Around):
-            found = self._around(sides, window)
-        else:
-            assert isinstance(window, At)
-            found = self._at(sides, window)
-        if context.match is None:
-            return found
-        left, right = sides.left.row[found.owner], sides.right.row
-        span, lo, hi = matching(context.match, sequences.rows, left, found.lo, found.hi, right)
-        return _Spans(found.owner[span], lo, hi, None if found.tag is None else found.tag[span])
+        assert isinstance(window, Around | At)
+        found = self._around(sides, window) if isinstance(window, Around) else self._at(sides, window)
+        return matching(context.match, sequences.rows, found, sides.right.row)
 
     # --- the panes
 
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
         """Return the panes of left rows in their order, and of right rows without a partner, by their instants."""
         sides, how = self._sides(sequences, context.clock), self.spec.join.how
-        left, every = sides.left, self._spans(sequences, sides, context)
-        spans = every
-        if how in {"inner", "right", "semi"}:
-            spans = every.chosen(~every.empty)
-        elif how == "anti":
-            spans = every.chosen(every.empty)
-        begins = np.append(True, spans.owner[1:] != spans.owner[:-1])[: len(spans.owner)]
-        if how == "semi":
-            spans, begins = spans.chosen(begins), np.ones(int(begins.sum()), np.bool_)
-            spans = _Spans(spans.owner, spans.lo, spans.lo, spans.tag)
-        first = np.flatnonzero(begins)
-        owner = spans.owner[first]
+        left, right, every = sides.left, sides.right, self._spans(sequences, sides, context)
+        spans = every.coming_out(how)
+        first = np.flatnonzero(changes(spans.of))
+        owner = spans.of[first]
         key, at = left.key[owner], sides.later(left.clock, max(self.after, Fraction(0)))[owner]
-        bounds, clock = np.append(first, len(spans.owner)), left.clock[owner]
+        bounds, clock = np.append(first, len(spans.of)), left.clock[owner]
         low, high = sides.later(clock, -self.before), sides.later(clock, self.after)
-        pairs = Pairs(bounds, left.row[spans.owner], spans.lo, spans.hi, sides.right.row, spans.tag)
+        pairs = Pairs(bounds, spans.left, spans.lo, spans.hi, right.row, spans.tag)
         if how in {"right", "full"}:
-            alone = self._alone(sides, every, context)
-            turn, key, at, pairs = self._with_alone(sides, alone, key, at, pairs)
-            clock = sides.right.clock[alone]
-            low = _woven(turn, low, sides.later(clock, -self.after))
-            high = _woven(turn, high, sides.later(clock, self.before))
+            # right rows without a partner come out at an instant of their own, behind the left rows of that instant
+            alone, keys = self._alone(sides, every, context), np.arange(len(sides.lonely) + 1)
+            of, clock = right.key[alone], right.clock[alone]
+            comes = sides.later(clock, max(self.before, Fraction(0)))
+            behind = _places(np.searchsorted(of, keys), comes, np.searchsorted(key, keys), at, True)
+            turn = np.insert(np.arange(len(key)), behind, len(key) + np.arange(len(alone)))
+            pairs = pairs.with_alone(np.full(len(alone), -1), alone, alone + 1).chosen(turn)
+            ends = sides.later(clock, -self.after), sides.later(clock, self.before)
+            both = ((key, of), (at, comes), (low, ends[0]), (high, ends[1]))
+            key, at, low, high = (np.append(own, more)[turn] for own, more in both)
         cause, closed_by = causes_by_clock(at < sides.now, np.int8(reason("time")), np.int8(reason("end")))
         counts = np.bincount(key, minlength=len(sequences.bounds) - 1)
         number = np.arange(len(key)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -279,28 +221,12 @@ class AroundKind(WindowKind):
             return Ranges(pairs.lo, pairs.hi, sides.right.bounds[key], False, pairs.right)
         return ranges(pairs.ends[:-1], pairs.ends[1:])
 
-    def _alone(self, sides: _Sides, spans: _Spans, context: WindowContext) -> Ints:
+    def _alone(self, sides: _Sides, spans: Spans, context: WindowContext) -> Ints:
         """Return which of the right rows have no partner and had none, int64."""
         met = covered(spans.lo, spans.hi, len(sides.right.row))
         if context.restored is not None and self.spec.join.path is not None:
             met |= context.restored.row_state.shown[sides.right.row]
         return np.flatnonzero(~met)
-
-    def _with_alone(
-        self, sides: _Sides, alone: Ints, key: Ints, at: Measures, pairs: Pairs
-    ) -> tuple[Mask, Ints, Measures, Pairs]:
-        """Put right rows without a partner among the panes of left rows: at an instant behind these.
-
-        Also return which of all panes they are, bool.
-        """
-        right, keys = sides.right, np.arange(len(sides.lonely) + 1)
-        own_key, own_at = right.key[alone], sides.later(right.clock, max(self.before, Fraction(0)))[alone]
-        behind = _places(np.searchsorted(own_key, keys), own_at, np.searchsorted(key, keys), at, True)
-        is_pane, is_span = _is_woven(behind, len(key)), _is_woven(pairs.bounds[behind], len(pairs.lo))
-        ends = np.append(0, np.cumsum(_woven(is_pane, np.diff(pairs.bounds), 1)))
-        left, lo = _woven(is_span, pairs.left, -1), _woven(is_span, pairs.lo, alone)
-        found = Pairs(ends, left, lo, _woven(is_span, pairs.hi, alone + 1), right.row)
-        return is_pane, _woven(is_pane, key, own_key), _woven(is_pane, at, own_at), found
 
     # --- from run to run
 
@@ -403,7 +329,7 @@ class AroundKind(WindowKind):
 
     def _offsets(self, pane: KeyPanes, sides: _Sides, window: At, row: int) -> Iterator[Fact]:
         found = self._at(sides, window)
-        for at in np.flatnonzero(sides.left.row[found.owner] == row).tolist():
+        for at in np.flatnonzero(found.left == row).tolist():
             offset = exact_text(window.offsets[0 if found.tag is None else int(found.tag[at])])
             newest = int(sides.right.row[found.hi[at] - 1]) if found.hi[at] > 0 and not sides.lonely.any() else None
             if newest is None:

@@ -1,11 +1,17 @@
-"""Which keys meet, and which pairs match: the condition of a join, asked of a bounded number of pairs at a time."""
+"""What windows over both sides of a join share: rows of one side, which keys meet, and which pairs match and come out.
+
+A condition of pairs is asked of a bounded number of them at a time.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from ...columns.arrays import Ints, Mask, combined, spread
+from ...columns.radix_sort import changes
 from ...rows.pairs import PairCondition
 from ...rows.sequence import Sequences
 
@@ -21,13 +27,60 @@ def meets(sequences: Sequences) -> Mask:
     return out
 
 
-def matching(
-    condition: PairCondition, rows: pa.RecordBatch, left: Ints, lo: Ints, hi: Ints, right: Ints
-) -> tuple[Ints, Ints, Ints]:
-    """Return spans of the pairs that match: of which span each is, ascending, and its range, all int64.
+@dataclass(frozen=True, slots=True)
+class SideRows:
+    """The rows of one side.
 
-    ``left``, ``lo``, ``hi``, ``right``: as in `Pairs`. A span none of whose pairs matches has one empty range.
+    ``row``: int64 (n,), in their order. ``bounds``: int64 (K+1,), those of each key. ``key``: int64 (n,), of each row.
     """
+
+    row: Ints
+    bounds: Ints
+    key: Ints
+
+
+def rows_of_side(sequences: Sequences, is_there: Mask) -> SideRows:
+    """Return the rows of a side. ``is_there``: bool, which of all rows they are."""
+    row = np.flatnonzero(is_there)
+    bounds = np.searchsorted(row, sequences.bounds)
+    return SideRows(row, bounds, np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)))
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Right rows of left rows, as in `Pairs`, before they are panes; an empty span: the row has no partner in it.
+
+    ``of``: int64 (S,), what each belongs to: a pane, a moment, or the left row itself.
+    ``left``: int64 (S,), the left row; -1: none. ``lo``, ``hi``: int64 (S,), ranges of the right rows.
+    ``tag``: int64 (S,), the number of the offset; None: there is one, or none.
+    """
+
+    of: Ints
+    left: Ints
+    lo: Ints
+    hi: Ints
+    tag: Ints | None = None
+
+    def take(self, picks: Ints | Mask) -> Spans:
+        tag = None if self.tag is None else self.tag[picks]
+        return Spans(self.of[picks], self.left[picks], self.lo[picks], self.hi[picks], tag)
+
+    def coming_out(self, how: str) -> Spans:
+        """Return those that come out of left rows with all of their spans, which stand one after the other."""
+        if how in {"left", "full"}:
+            return self
+        is_met = self.lo < self.hi
+        if how == "semi":  # each row once, and without its partners
+            is_met &= changes(self.of) | changes(self.left)
+        found = self.take(~is_met) if how == "anti" else self if is_met.all() else self.take(is_met)
+        return replace(found, hi=found.lo) if how == "semi" else found
+
+
+def matching(condition: PairCondition | None, rows: pa.RecordBatch, spans: Spans, right: Ints) -> Spans:
+    """Return spans of the pairs that match; one none of whose pairs matches is empty. ``right``: as in `Pairs`."""
+    if condition is None:
+        return spans
+    left, lo, hi = spans.left, spans.lo, spans.hi
     counts = hi - lo
     ends = np.cumsum(counts)
     parts, total = list[tuple[Ints, Ints, Ints]](), int(ends[-1]) if len(ends) else 0
@@ -49,4 +102,5 @@ def matching(
     alone[span] = False
     none = np.flatnonzero(alone)
     at = np.searchsorted(span, none)
-    return np.insert(span, at, none), np.insert(lo, at, 0), np.insert(hi, at, 0)
+    lo, hi = np.insert(lo, at, 0), np.insert(hi, at, 0)
+    return replace(spans.take(np.insert(span, at, none)), lo=lo, hi=hi)

@@ -28,7 +28,7 @@ from ...support.jit import kernel
 from ..batched import Moments, full_lots, partition_codes, shortened
 from ..context import WindowContext
 from ..sliding import evicted_at
-from .matching import meets
+from .matching import SideRows, meets, rows_of_side
 
 EXPIRY, TICK, AGE = 0, 1, 2
 """What happens at an instant: rows expire, before its rows come; ticks of ``every``; rows grow too old for ``time``."""
@@ -102,19 +102,15 @@ def line_up(  # noqa: PLR0912 - one loop over what happens in a key
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class Side(SideRows):
     """The rows of one side, and when they are shown.
 
-    ``row``: int64 (m,), in their order. ``bounds``: int64 (K+1,), those of each key. ``key``: int64 (m,), of each row.
     ``enter``, ``leave``: int64 (m,), moments; ``enter == leave`` for a row that is never shown.
     ``holds``: bool (m,), whether each is in the window or stored at the end, also where another hides it.
     ``meets``: bool (m,), whether each may meet rows of the other side at all.
     ``full``: int64, the moments at which a lot of rows is full.
     """
 
-    row: Ints
-    bounds: Ints
-    key: Ints
     enter: Ints
     leave: Ints
     holds: Mask
@@ -124,13 +120,14 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The m moments of all keys.
+    """The m moments of all keys, and when the rows of both sides are shown.
 
     ``first``: int64 (K+1,), their bounds. ``what``: int64 (m,), the row of each; `AT_END`; ``-2 - e`` for event e.
     ``instants``: (E,), when each event happens; ``phase``: int64 (E,), what it is.
     ``is_complete``: bool (E,), whether the clock has passed it, so that no row to come can be before it.
     ``grid``: of the instants; None without a clock.
     ``rejects``: rows without a value that their side needs.
+    ``silent``: bool (m,), the moments that bring nothing out: the last of each key, and what came out before a cut.
     """
 
     first: Ints
@@ -140,6 +137,9 @@ class Timeline:
     is_complete: Mask
     grid: Grid | None
     rejects: ScanRejects
+    silent: Mask
+    left: Side
+    right: Side
 
     @property
     def event(self) -> Ints:
@@ -162,12 +162,10 @@ class _Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
-    """The rows of one side: int64 (m,); as sequences with the columns that its window reads; the key of each."""
+class _Own(SideRows):
+    """The rows of one side. ``sequences``: these, with the columns that its window reads."""
 
-    row: Ints
     sequences: Sequences
-    key: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +223,8 @@ def grid_of(windows: SideWindows, clock: pa.DataType, origin: Fraction, period: 
     return make_grid(clock, period, origin, *spans_of(windows.left), *spans_of(windows.right))
 
 
-def line_up_sides(windows: SideWindows, sequences: Sequences, context: WindowContext) -> tuple[Timeline, Side, Side]:
-    """Return the moments of some sequences of both sides, and when the rows of the left and of the right are shown.
+def line_up_sides(windows: SideWindows, sequences: Sequences, context: WindowContext) -> Timeline:
+    """Return the moments of some sequences of both sides, and when the rows of these are shown.
 
     Raises `DataError` where an instant does not fit 64 bit.
     """
@@ -238,9 +236,7 @@ def line_up_sides(windows: SideWindows, sequences: Sequences, context: WindowCon
     clock_rows = np.zeros(len(sequences), np.int64) if clock is None else clock.rows
     instants = np.concatenate([clock_rows[:0], *(each.instants for _, each in lists)])
     complete = np.concatenate([np.empty(0, np.bool_), *(each.is_complete for _, each in lists)])
-    starts = [
-        np.searchsorted(each.of, own.sequences.bounds) + size for (own, each), size in zip(lists, sizes, strict=False)
-    ]
+    starts = [np.searchsorted(each.of, own.bounds) + size for (own, each), size in zip(lists, sizes, strict=False)]
     phase = np.array([each.phase for _, each in lists], np.int64)
     begins = np.array(starts, np.int64).reshape(len(lists), len(sequences.bounds))
     ends_each = isinstance(windows.left, Sliding)
@@ -255,8 +251,18 @@ def line_up_sides(windows: SideWindows, sequences: Sequences, context: WindowCon
         lives.append(_side(window, own, sequences, lined, list(zip(some, moments, strict=True))))
         at += len(some)
     phases = np.repeat(phase, np.diff(sizes))
-    grid = None if clock is None else clock.grid
-    return Timeline(lined.first, lined.what, instants, phases, complete, grid, rejects), lives[0], lives[1]
+    first, what, grid = lined.first, lined.what, None if clock is None else clock.grid
+    silent = np.zeros(len(what), np.bool_)
+    silent[first[1:] - 1] = True
+    if context.restored is not None:
+        row = np.flatnonzero(what >= 0)
+        silent[row] = ~context.restored.is_new(sequences.bounds)[what[row]]
+        if clock is not None and context.since is not None:
+            since = clock.grid.instants(now_as_measure(instants[:0], context.since))[0]
+            is_old = np.where(phases == EXPIRY, instants <= since, instants < since)
+            of_event = np.flatnonzero(what <= _BY_EVENT)
+            silent[of_event] = is_old[_BY_EVENT - what[of_event]]
+    return Timeline(first, what, instants, phases, complete, grid, rejects, silent, *lives)
 
 
 def _clock_of(windows: SideWindows, sequences: Sequences, context: WindowContext) -> _Clock | None:
@@ -282,11 +288,10 @@ def _rows_of(windows: SideWindows, sequences: Sequences) -> tuple[list[_Own], Sc
             nan |= column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False) & ~missing & is_own
     found = list[_Own]()
     for bit, window in parts:
-        row = np.flatnonzero((side & bit > 0) & ~null & ~nan)
-        rows = take_rows(sequences.rows.select(list(attributes_of(window))), row)
-        bounds = np.searchsorted(row, sequences.bounds)
-        own = replace(sequences, bounds=bounds, rows=rows, pos=sequences.pos[row], rank=None)
-        found.append(_Own(row, own, np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))))
+        each = rows_of_side(sequences, (side & bit > 0) & ~null & ~nan)
+        rows = take_rows(sequences.rows.select(list(attributes_of(window))), each.row)
+        own = replace(sequences, bounds=each.bounds, rows=rows, pos=sequences.pos[each.row], rank=None)
+        found.append(_Own(each.row, each.bounds, each.key, own))
     picks = [np.flatnonzero(null), np.flatnonzero(nan & ~null)]
     whys = zip(picks, ("null_attribute", "nan_attribute"), strict=True)
     return found, concatenate([reject_rows(sequences.pos[each], why, row=each) for each, why in whys])
@@ -337,7 +342,7 @@ def _side(window: Window, own: _Own, sequences: Sequences, lined: _Lined, events
         lots = enters_in_lots(window)
         if lots:
             codes = partition_codes(own.sequences, window.partition_by)
-            of_keys, lot, cause = full_lots(own.sequences.bounds, *codes, int(window.every or 1))
+            of_keys, lot, cause = full_lots(own.bounds, *codes, int(window.every or 1))
             of_lot = np.repeat(lined.end, np.diff(of_keys))
             full = enter[cause[cause >= 0]]
             of_lot[cause >= 0] = full
@@ -355,4 +360,4 @@ def _side(window: Window, own: _Own, sequences: Sequences, lined: _Lined, events
     if not is_met.all():  # the others take no place in a window
         enter, leave = (np.where(is_met, each, lined.of_row[own.row]) for each in (enter, leave))
         holds &= is_met
-    return Side(own.row, own.sequences.bounds, key, enter, leave, holds, is_met, full)
+    return Side(own.row, own.bounds, key, enter, leave, holds, is_met, full)

@@ -31,7 +31,7 @@ from ..contract import WindowKind
 from ..facts import Fact, KeyPane, KeyPanes
 from ..key_lifetimes import Lifetimes
 from ..needs import Explain, Needs, PaneTimes
-from .matching import matching, meets
+from .matching import Spans, matching, meets
 from .partners import how_fact, partners_in, partners_of_pane
 
 
@@ -70,18 +70,24 @@ class OneWindowKind(WindowKind):
         rights = np.append(0, np.cumsum(is_right))[bounds]
         left, right, of = rows[is_left], rows[is_right], pane[is_left]
         lo, hi = rights[of], rights[of + 1]
-        if context.match is not None:
-            span, lo, hi = matching(context.match, sequences.rows, left, lo, hi, right)
-            left, of = left[span], of[span]
-        of, left, lo, hi = self._by_how(of, left, lo, hi, pane[is_right])
+        every = matching(context.match, sequences.rows, Spans(of, left, lo, hi), right)
+        spans, how = every.coming_out(self.spec.join.how), self.spec.join.how
+        if how in {"right", "full"}:
+            met = every.lo < every.hi
+            alone = np.flatnonzero(~covered(every.lo[met], every.hi[met], len(right)))
+            of = pane[is_right][alone]
+            at = np.searchsorted(spans.of, of, side="right")  # behind the left rows of their pane
+            more = ((spans.of, of), (spans.left, -1), (spans.lo, alone), (spans.hi, alone + 1))
+            spans = Spans(*(np.insert(each, at, new) for each, new in more))
+        of = spans.of
         shown = np.bincount(of, minlength=len(whole))
         kept = shown > 0
         may_meet = meets(sequences)
         if context.empty == "row":
             kept |= (bounds[1:] == bounds[:-1]) | ~self._out_before(whole, sequences, context)
         kept &= may_meet[whole.key]
-        picks, spans = np.flatnonzero(kept), np.flatnonzero(kept[of])
-        pairs = Pairs(np.append(0, np.cumsum(shown[picks])), left[spans], lo[spans], hi[spans], right)
+        picks, spans = np.flatnonzero(kept), spans.take(np.flatnonzero(kept[of]))
+        pairs = Pairs(np.append(0, np.cumsum(shown[picks])), spans.left, spans.lo, spans.hi, right)
         found = _with_bounds(whole, sequences).take(picks)
         number = _renumbered(found.key, found.number)
         found = replace(
@@ -95,29 +101,6 @@ class OneWindowKind(WindowKind):
         if not may_meet.all():
             found = self._with_alone(found, sequences, np.flatnonzero(~may_meet), context)
         return found, marks
-
-    def _by_how(self, of: Ints, left: Ints, lo: Ints, hi: Ints, of_right: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return the spans that come out: of which pane each is, the left row, and its range of right rows.
-
-        ``of``, ``left``, ``lo``, ``hi``: those of all left rows; an empty range: the row has no partner.
-        ``of_right``: of which pane each right row is.
-        """
-        how, met = self.spec.join.how, lo < hi
-        if how == "semi":
-            first = np.append(True, (of[1:] != of[:-1]) | (left[1:] != left[:-1]))[: len(of)] & met
-            return of[first], left[first], lo[first], lo[first]
-        alone = np.empty(0, np.int64)
-        if how in {"right", "full"}:
-            alone = np.flatnonzero(~covered(lo[met], hi[met], len(of_right)))
-        if how not in {"left", "full"}:
-            some = ~met if how == "anti" else met
-            of, left, lo, hi = (each[some] for each in (of, left, lo, hi))
-        if not len(alone):
-            return of, left, lo, hi
-        at = np.searchsorted(of, of_right[alone], side="right")  # behind the left rows of their pane
-        more = ((of, of_right[alone]), (left, -1), (lo, alone), (hi, alone + 1))
-        of, left, lo, hi = (np.insert(each, at, new) for each, new in more)
-        return of, left, lo, hi
 
     def _out_before(self, whole: Panes, sequences: Sequences, context: WindowContext) -> Mask:
         """Return which panes that have rows came out before a cut, bool (P,)."""
@@ -135,13 +118,8 @@ class OneWindowKind(WindowKind):
         row = np.flatnonzero(np.isin(key, keys) & (is_left | ((side & RIGHT > 0) & (how in {"right", "full"}))))
         own, is_left, key = np.arange(len(row)), is_left[row], np.append(panes.key, key[row])
         lo, turn = len(pairs.right) + own, np.argsort(key, kind="stable")
-        every = Pairs(
-            np.append(pairs.bounds, len(pairs.left) + 1 + own),
-            np.append(pairs.left, np.where(is_left, row, -1)),
-            np.append(pairs.lo, lo),
-            np.append(pairs.hi, lo + ~is_left),
-            np.append(pairs.right, row),
-        ).chosen(turn)
+        pairs = replace(pairs, right=np.append(pairs.right, row))
+        every = pairs.with_alone(np.where(is_left, row, -1), lo, lo + ~is_left).chosen(turn)
 
         def added(old: Any, new: Any) -> Any:
             return np.append(old, np.full(len(row), new, old.dtype) if np.isscalar(new) else new)[turn]

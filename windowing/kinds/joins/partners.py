@@ -99,8 +99,6 @@ class SidesOfKey:
 
     panes: KeyPanes
     line: Timeline
-    left: Side
-    right: Side
     is_brief: tuple[bool, bool]
 
     def at(self, moment: int, shown: Ints) -> Iterator[Fact]:
@@ -127,7 +125,7 @@ class SidesOfKey:
 
     def life(self, is_left: bool, i: int) -> Iterator[Fact]:
         """Yield which partners row ``i`` of a side has in all."""
-        own = self.left if is_left else self.right
+        own = self.line.left if is_left else self.line.right
         enter, leave = int(own.enter[i]), int(own.leave[i])
         if self.is_brief[not is_left] or not own.meets[i]:
             yield from self._partners(is_left, i, leave, "there when it came")
@@ -138,7 +136,7 @@ class SidesOfKey:
 
     @property
     def _both(self) -> tuple[tuple[bool, Side, Side], ...]:
-        return (True, self.left, self.right), (False, self.right, self.left)
+        return (True, self.line.left, self.line.right), (False, self.line.right, self.line.left)
 
     def _partners(self, is_left: bool, i: int, until: int, where: str) -> Iterator[Fact]:
         _, own, other = self._both[not is_left]

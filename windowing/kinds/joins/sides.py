@@ -17,9 +17,9 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from ...clock.interval_grid import now_as_measure
 from ...columns.arrays import Ints, Mask, combined, take_or_null
 from ...columns.arrays import spread as runs_of
+from ...columns.radix_sort import changes
 from ...columns.sort_keys import is_sortable
 from ...errors import ConfigError, DataError
 from ...language.joins import BOTH, LEFT, MET, RIGHT, SIDE, TOLD, Join
@@ -35,7 +35,7 @@ from ..contract import WindowKind
 from ..facts import Fact, KeyPane, KeyPanes
 from ..key_lifetimes import Lifetimes
 from ..needs import Explain, Needs, Option, PaneTimes, check_measured
-from .matching import matching
+from .matching import Spans, matching
 from .moments import EXPIRY, TICK, Side, Timeline, attributes_of, enters_in_lots, grid_of, line_up_sides, spans_of
 from .partners import SidesOfKey, how_fact
 
@@ -240,32 +240,6 @@ def _arranged(side: Side, is_brief: bool) -> tuple[Ints, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Spans:
-    """Spans as of `Pairs`, in the order of moments.
-
-    ``moment``: int64 (S,). ``left``: int64 (S,), a row, or -1. ``lo``, ``hi``: int64 (S,), ranges of the right rows.
-    """
-
-    moment: Ints
-    left: Ints
-    lo: Ints
-    hi: Ints
-
-    def take(self, picks: Ints) -> _Spans:
-        return _Spans(self.moment[picks], self.left[picks], self.lo[picks], self.hi[picks])
-
-
-@dataclass(frozen=True, slots=True)
-class _Joining:
-    """Two sides that are joined: the moments, both sides, and bool (m,), the moments that bring nothing out."""
-
-    line: Timeline
-    left: Side
-    right: Side
-    silent: Mask
-
-
-@dataclass(frozen=True, slots=True)
 class SidesKind(WindowKind):
     """A window on each side of a join. ``windows``: both."""
 
@@ -302,50 +276,35 @@ class SidesKind(WindowKind):
         Raises `DataError` where an instant does not fit 64 bit, where a condition of pairs fails, and where there are
         more pairs than may be written.
         """
-        joining = self._joining(sequences, context)
-        moment, spans, met = self._found(joining, sequences, context)
-        kept = _kept(joining, len(sequences), met) if context.hold else None
-        return self._panes_of(joining, sequences, moment, spans, kept), signals.marks
+        line = line_up_sides(self.windows, sequences, context)
+        moment, spans, met = self._found(line, sequences, context)
+        kept = _kept(line, len(sequences), met) if context.hold else None
+        return self._panes_of(line, sequences, moment, spans, kept), signals.marks
 
     def _found(
-        self, joining: _Joining, sequences: Sequences, context: WindowContext
-    ) -> tuple[Ints, _Spans, tuple[Mask, Mask] | None]:
+        self, line: Timeline, sequences: Sequences, context: WindowContext
+    ) -> tuple[Ints, Spans, tuple[Mask, Mask] | None]:
         """Return the moments that bring something out, what they do, and which rows had a partner on each side."""
         met = None
         if context.emit in {"entered", "left"}:
-            spans = self._spans(COMES if context.emit == "entered" else GOES, joining, sequences, context)
+            spans = self._spans(COMES if context.emit == "entered" else GOES, line, sequences, context)
             if context.emit == "entered" and self.spec.join.how != "inner":
-                spans, met = self._by_how(spans, joining, sequences, context)
-            moment = spans.moment[np.append(True, spans.moment[1:] != spans.moment[:-1])[: len(spans.moment)]]
+                spans, met = self._by_how(spans, line, sequences, context)
+            moment = spans.of[changes(spans.of)]
         else:
-            moment, spans = self._product(joining, sequences, context)
+            moment, spans = self._product(line, sequences, context)
         return moment, spans, met
 
-    def _joining(self, sequences: Sequences, context: WindowContext) -> _Joining:
-        line, left, right = line_up_sides(self.windows, sequences, context)
-        silent = np.zeros(len(line.what), np.bool_)
-        silent[line.first[1:] - 1] = True
-        if context.restored is not None:  # what came out before the cut
-            row = np.flatnonzero(line.what >= 0)
-            silent[row] = ~context.restored.is_new(sequences.bounds)[line.what[row]]
-            if line.grid is not None and context.since is not None:
-                measures = now_as_measure(line.instants[:0], context.since)
-                since, event = line.grid.instants(measures)[0], line.event
-                is_old = np.where(line.phase == EXPIRY, line.instants <= since, line.instants < since)
-                of_event = np.flatnonzero(event >= 0)
-                silent[of_event] = is_old[event[of_event]]
-        return _Joining(line, left, right, silent)
-
-    def _spans(self, mode: int, joining: _Joining, sequences: Sequences, context: WindowContext) -> _Spans:
+    def _spans(self, mode: int, line: Timeline, sequences: Sequences, context: WindowContext) -> Spans:
         """Return the pairs of each moment that match. For `STAYS` there is no condition to ask."""
-        return _concatenated([part for _, part in self._parts(mode, joining, sequences, context)])
+        return _concatenated([part for _, part in self._parts(mode, line, sequences, context)])
 
     def _parts(
-        self, mode: int, joining: _Joining, sequences: Sequences, context: WindowContext
-    ) -> Iterator[tuple[Ints, _Spans]]:
+        self, mode: int, line: Timeline, sequences: Sequences, context: WindowContext
+    ) -> Iterator[tuple[Ints, Spans]]:
         """Yield the pairs of some moments at a time, and of all moments the numbers of `replay`."""
-        is_brief, silent, match = np.array(self.is_brief), joining.silent, context.match
-        sides = zip((joining.left, joining.right), self.is_brief, strict=True)
+        is_brief, silent, match = np.array(self.is_brief), line.silent, context.match
+        sides = zip((line.left, line.right), self.is_brief, strict=True)
         one, other = (_arranged(side, each) for side, each in sides)
         counts, nothing = np.zeros((3, len(silent)), np.int64), np.empty((3, 0), np.int64)
         replay(mode, one, other, is_brief, silent, np.zeros(7, np.int64), len(silent), counts, nothing)
@@ -358,12 +317,8 @@ class SidesKind(WindowKind):
                 stop = min(last, max(first + 1, int(np.searchsorted(ends, ends[first] + _SPANS, side="right")) - 1))
             spans = np.empty((3, int(ends[stop] - ends[first])), np.int64)
             replay(mode, one, other, is_brief, silent, state, stop, counts, spans)
-            moment, (left, lo, hi) = np.repeat(np.arange(first, stop), counts[1, first:stop]), spans
-            if match is not None:
-                which, lo, hi = matching(match, sequences.rows, left, lo, hi, joining.right.row)
-                which, lo, hi = (each[lo < hi] for each in (which, lo, hi))
-                moment, left = moment[which], left[which]
-            yield counts, _Spans(moment, left, lo, hi)
+            found = Spans(np.repeat(np.arange(first, stop), counts[1, first:stop]), *spans)
+            yield counts, matching(match, sequences.rows, found, line.right.row).coming_out("inner")
             first = stop
             if first == last:
                 return
@@ -373,41 +328,43 @@ class SidesKind(WindowKind):
             what = f"{self.spec} would write {pairs:,} pairs and more, more than the {context.max_rows:,} allowed; "
             raise DataError(what + "nothing was written", "ask for aggregates, or allow more with --max-rows-out")
 
-    def _product(self, joining: _Joining, sequences: Sequences, context: WindowContext) -> tuple[Ints, _Spans]:
+    def _product(self, line: Timeline, sequences: Sequences, context: WindowContext) -> tuple[Ints, Spans]:
         """Return the moments at which the pairs that are there change, and these pairs, moment after moment."""
         if context.match is None:
-            [(counts, spans)] = self._parts(STAYS, joining, sequences, context)
-            moment = np.flatnonzero((counts[2] > 0) & ~joining.silent)
+            [(counts, spans)] = self._parts(STAYS, line, sequences, context)
+            moment = np.flatnonzero((counts[2] > 0) & ~line.silent)
         else:
             # pairs that came out before the cut are there, too
-            every = replace(joining, silent=np.zeros(len(joining.silent), np.bool_))
-            pairs = _one_by_one(self._spans(COMES, every, sequences, context))
-            turn = np.lexsort([pairs.lo, pairs.left])
-            pairs, left = pairs.take(turn), np.zeros(len(sequences), np.int64)
-            left[joining.left.row] = joining.left.leave
-            come, go = pairs.moment, np.minimum(left[pairs.left], joining.right.leave[pairs.lo])
+            every = replace(line, silent=np.zeros(len(line.silent), np.bool_))
+            spans = self._spans(COMES, every, sequences, context)
+            counts = spans.hi - spans.lo
+            each, right = np.repeat(np.arange(len(counts)), counts), runs_of(spans.lo, counts)
+            pairs = Spans(spans.of[each], spans.left[each], right, right + 1)
+            pairs, left = pairs.take(np.lexsort([right, pairs.left])), np.zeros(len(sequences), np.int64)
+            left[line.left.row] = line.left.leave
+            come, go = pairs.of, np.minimum(left[pairs.left], line.right.leave[pairs.lo])
             pairs, come, go = (pairs.take(np.flatnonzero(come < go)), come[come < go], go[come < go])
             moment = np.union1d(come, go)
-            moment = moment[~joining.silent[moment]]
+            moment = moment[~line.silent[moment]]
             enter, leave = np.searchsorted(moment, come), np.searchsorted(moment, go)
             steps = np.bincount(enter, minlength=len(moment) + 1) - np.bincount(leave, minlength=len(moment) + 1)
             bounds = np.append(0, np.cumsum(np.cumsum(steps)[: len(moment)]))
             self._check(context, int(bounds[-1]))
             entry = spread(enter, leave, bounds)
-            spans = replace(pairs.take(entry), moment=np.repeat(moment, np.diff(bounds)))
+            spans = replace(pairs.take(entry), of=np.repeat(moment, np.diff(bounds)))
         if context.emit == "rows":
-            moment = np.unique(spans.moment)
+            moment = np.unique(spans.of)
         return moment, spans
 
     def _by_how(
-        self, spans: _Spans, joining: _Joining, sequences: Sequences, context: WindowContext
-    ) -> tuple[_Spans, tuple[Mask, Mask]]:
+        self, spans: Spans, line: Timeline, sequences: Sequences, context: WindowContext
+    ) -> tuple[Spans, tuple[Mask, Mask]]:
         """Return what comes out of pairs and of rows without a partner, and which rows had one on the left, the right.
 
         A row of one log may be on both sides: what came out of it before may have been without a partner on one, or
         with one on the other, so the state says of each side whether it had one there.
         """
-        how, left, right = self.spec.join.how, joining.left, joining.right
+        how, left, right = self.spec.join.how, line.left, line.right
         shown = np.zeros(len(sequences), np.bool_) if context.restored is None else context.restored.row_state.shown
         side = combined(sequences.rows.column(SIDE)).to_numpy()
         before, met_right = (np.where(side & TOLD, side & (MET * each) > 0, shown) for each in (LEFT, RIGHT))
@@ -419,30 +376,30 @@ class SidesKind(WindowKind):
             spans = spans.take(np.sort(np.unique(spans.left, return_index=True)[1]))
             spans = spans.take(np.flatnonzero(~before[spans.left]))
             return replace(spans, hi=spans.lo), met
-        parts = [_Spans(*(np.empty(0, np.int64),) * 4)]
+        parts = [Spans(*(np.empty(0, np.int64),) * 4)]
         if how in {"left", "full", "anti"}:
-            row = np.flatnonzero(~met_left[left.row] & ~joining.silent[left.leave])
+            row = np.flatnonzero(~met_left[left.row] & ~line.silent[left.leave])
             nothing = np.zeros(len(row), np.int64)
-            parts.append(_Spans(left.leave[row], left.row[row], nothing, nothing))
+            parts.append(Spans(left.leave[row], left.row[row], nothing, nothing))
         if how in {"right", "full"}:
-            alone = ~met_right[right.row] & ~joining.silent[right.leave]
+            alone = ~met_right[right.row] & ~line.silent[right.leave]
             if how == "full":  # a row that equals nothing comes out once, also where it is on both sides
                 alone &= right.meets | ~np.isin(right.row, left.row)
             row = np.flatnonzero(alone)
-            parts.append(_Spans(right.leave[row], np.full(len(row), -1), row, row + 1))
+            parts.append(Spans(right.leave[row], np.full(len(row), -1), row, row + 1))
         every = _concatenated([*parts] if how == "anti" else [spans, *parts])
-        return every.take(np.argsort(every.moment, kind="stable")), met
+        return every.take(np.argsort(every.of, kind="stable")), met
 
-    def _panes_of(self, joining: _Joining, sequences: Sequences, moment: Ints, spans: _Spans, kept: Any) -> Panes:
-        line, right = joining.line, joining.right.row
-        bounds = np.append(np.searchsorted(spans.moment, moment), len(spans.moment))
+    def _panes_of(self, line: Timeline, sequences: Sequences, moment: Ints, spans: Spans, kept: Any) -> Panes:
+        right = line.right.row
+        bounds = np.append(np.searchsorted(spans.of, moment), len(spans.of))
         what, event = line.what[moment], line.event[moment]
         is_event = event >= 0
         event = np.where(is_event, event, 0)
         phase, complete = np.append(line.phase, 0)[event], np.append(line.is_complete, False)[event]
         reasons = [np.int8(reason(each)) for each in ("trigger", "batch", "expiry", "end")]
         of_clock = np.where(complete, np.where(phase == TICK, *reasons[1:3]), reasons[3])
-        of_rows = np.where(np.isin(moment, np.append(joining.left.full, joining.right.full)), *reasons[1::-1])
+        of_rows = np.where(np.isin(moment, np.append(line.left.full, line.right.full)), *reasons[1::-1])
         closed_by = np.where(is_event, of_clock, np.where(what == AT_END, reasons[3], of_rows))
         # the end brings out a lot that is not full first, so what follows is its own
         ends_lots = any(map(enters_in_lots, (self.windows.left, self.windows.right)))
@@ -489,49 +446,40 @@ class SidesKind(WindowKind):
 
     def explain(self, pane: KeyPane) -> Iterator[Fact]:
         """Yield what brought a pane out, and which partners rows have that come or go with it."""
-        joining, row = self._joining(pane.sequences, pane.context), pane.cause_row
-        moment = self._found(joining, pane.sequences, pane.context)[0][pane.at]
+        line, row = line_up_sides(self.windows, pane.sequences, pane.context), pane.cause_row
+        moment = self._found(line, pane.sequences, pane.context)[0][pane.at]
         if pane.closed_by == "end":
             yield pane.by_end()
         else:
             text = f"{pane.name(row)} came" if row is not None else f"the clock reached {pane.head_text('_at')}"
             yield Fact("closed", text, None if row is None else pane.pos(row), pane.closed_by)
-        yield from self._of_key(pane, joining).at(int(moment), pane.rows)
+        yield from SidesOfKey(pane, line, self.is_brief).at(int(moment), pane.rows)
 
     def explain_rows(self, panes: KeyPanes, rows: Ints) -> Iterator[Fact]:
         """Yield which partners rows have, and when these came and went."""
-        yield from self._of_key(panes, self._joining(panes.sequences, panes.context)).of_rows(rows)
+        line = line_up_sides(self.windows, panes.sequences, panes.context)
+        yield from SidesOfKey(panes, line, self.is_brief).of_rows(rows)
         yield how_fact(self.spec.join.how)
 
-    def _of_key(self, panes: KeyPanes, joining: _Joining) -> SidesOfKey:
-        return SidesOfKey(panes, joining.line, joining.left, joining.right, self.is_brief)
 
-
-def _kept(joining: _Joining, rows: int, met: tuple[Mask, Mask] | None) -> Any:
+def _kept(line: Timeline, rows: int, met: tuple[Mask, Mask] | None) -> Any:
     """Return `Pairs.kept`. ``met``: which rows had a partner on each side; None: nobody asks."""
     out = np.zeros(rows, np.int8) if met is None else np.full(rows, TOLD, np.int8)
-    for at, (bit, side) in enumerate(((LEFT, joining.left), (RIGHT, joining.right))):
+    for at, (bit, side) in enumerate(((LEFT, line.left), (RIGHT, line.right))):
         out[side.row[side.holds]] |= bit
         if met is not None:
             out[met[at]] |= MET * bit
     return out
 
 
-def _concatenated(parts: list[_Spans]) -> _Spans:
+def _concatenated(parts: list[Spans]) -> Spans:
     if len(parts) == 1:
         return parts[0]
-    fields = [[part.moment, part.left, part.lo, part.hi] for part in parts]
-    return _Spans(*(np.concatenate(each) for each in zip(*fields, strict=True)))
+    fields = [[part.of, part.left, part.lo, part.hi] for part in parts]
+    return Spans(*(np.concatenate(each) for each in zip(*fields, strict=True)))
 
 
-def _one_by_one(spans: _Spans) -> _Spans:
-    """Return spans of one pair each."""
-    counts = spans.hi - spans.lo
-    each, right = np.repeat(np.arange(len(counts)), counts), runs_of(spans.lo, counts)
-    return _Spans(spans.moment[each], spans.left[each], right, right + 1)
-
-
-def _edges(sequences: Sequences, spans: _Spans, bounds: Ints, right: Ints) -> tuple[pa.Array | None, pa.Array | None]:
+def _edges(sequences: Sequences, spans: Spans, bounds: Ints, right: Ints) -> tuple[pa.Array | None, pa.Array | None]:
     """Return the first and the last order value of the rows of each pane; None where rows have no order."""
     if not sequences.order:
         return None, None
