@@ -49,9 +49,8 @@ class BothSides:
         read = list(dict.fromkeys([*own, *marks]))
         encoded = [name for name in self.sides.reads(side, dictionary) if name not in self.sides.reads(side, names)]
         batch = before.read(split, [begin + name for name in read], [begin + name for name in encoded])
-        rows = pa.table(
-            [*batch.rows.columns, pa.nulls(len(batch.pos))], names=[*read, ""]
-        )  # it says how many there are
+        counted = [*batch.rows.columns, pa.nulls(len(batch.pos))]  # where nothing is read, it says how many there are
+        rows = pa.table(counted, names=[*read, HIDDEN])  # "" is the name of a column where a file says so
         found = replace(batch, rows=self.sides.padded(rows, side, columns))
         if not marks:
             return found

@@ -71,6 +71,18 @@ def test_rows_of_both_sides_have_one_key_and_one_order_and_null_in_what_they_lac
     assert _rows(source, []) == [(0,), (1,), (2,), (3,), (4,), (6,)]
 
 
+def test_a_column_of_either_side_may_have_no_name(tmp_path: Path) -> None:
+    pq.write_table(pa.table({**RIGHT, "": [7, 8, 9]}), tmp_path / "nameless.parquet")
+    pq.write_table(pa.table({"ts": [6.0], "k": ["a"], "": ["x"]}), tmp_path / "left.parquet")
+    source = _joined((_open(tmp_path / "left.parquet"), _open(tmp_path / "nameless.parquet")))
+    assert _rows(source, ["ts", "q_", ""]) == [
+        (0, 1.0, 7, None),
+        (1, 2.0, 8, None),
+        (2, 5.0, 9, None),
+        (3, 6.0, None, "x"),
+    ]
+
+
 def test_the_left_arrives_first_where_the_join_is_strict(logs: tuple[FileSource, FileSource]) -> None:
     source = _joined(logs, "strict")
     assert _rows(source, ["_side"]) == [(0, 1), (1, 1), (3, 1), (4, 2), (5, 2), (6, 2)]
