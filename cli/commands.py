@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 import typer.core
 
+from ..windowing.errors import ConfigError
 from ..windowing.support.formats import Format
 from . import arguments
 from .arguments import ARGUMENTS, MESSAGES
@@ -444,12 +445,25 @@ def version_lines() -> list[str]:
 # The help page of ``run``: options in groups. It is plain text, so that nothing has to be imported for it.
 
 
+_ONCE = ("distinct", "expression", "join")
+"""Kinds of options that say what is computed: the last of two would silently drop the first."""
+
+
 class GroupedCommand(typer.core.TyperCommand):
     """A command whose help page shows options in groups, in the order in which the groups first occur."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the signature is that of click
         """Return the words after the name of the command in the usage line."""
         return ["[OPTIONS]", "[JOB.yaml]", "[IN]...", "[OUT]"]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse a command line. Raises `ConfigError` where it says twice what a window is or which rows it has."""
+        order = [] if ctx.resilient_parsing else self.make_parser(ctx).parse_args(args=[*args])[2]
+        for each in arguments.OPTIONS:
+            if each.kind in _ONCE and [param.name for param in order].count(each.name) > 1:
+                do = "join conditions with and" if each.kind == "expression" else "more are more stages of a job file"
+                raise ConfigError(f"{each.flag} is given twice", do)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then each group of options under its name."""

@@ -37,6 +37,23 @@ def run(folder: Path, *words: str) -> str:
     return told(folder, "run", "-w", "count(2)", *words, "out")
 
 
+@pytest.mark.parametrize(
+    ("flag", "value", "do"),
+    [
+        ("--where", "x > 1", "join conditions with and"),
+        ("--match", "x > 1", "join conditions with and"),
+        ("--having", "count > 1", "join conditions with and"),
+        ("--join", "q=log.csv on user", "more are more stages of a job file"),
+    ],
+)
+def test_an_option_whose_last_value_would_drop_the_first_is_given_once(
+    folder: Path, flag: str, value: str, do: str
+) -> None:
+    for command in ("run", "plan"):
+        said = told(folder, command, flag, value, "log.csv", flag, value, "out")
+        assert said == f"{flag} is given twice; {do}"
+
+
 # Columns
 
 
