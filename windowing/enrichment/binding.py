@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import pyarrow as pa
 
@@ -138,26 +139,42 @@ def bind_enrichment(
     return BoundEnrichment(enrichment, keys, order, within, strict, taken, fields)
 
 
-def bind_keys(who: str, keys: Sequence[Pair], left: pa.Schema, right: pa.Schema) -> tuple[ComparedPair, ...]:
+OF_TABLE: Final = ("the input", "its table")
+"""What messages call the left and the right of an enrichment."""
+
+
+def bind_keys(
+    who: str, keys: Sequence[Pair], left: pa.Schema, right: pa.Schema, sides: tuple[str, str] = OF_TABLE
+) -> tuple[ComparedPair, ...]:
     """Return the columns that must be equal, with their types. Raises as `bind_enrichment`."""
-    found = tuple(bind_pair(who, pair, left, right) for pair in keys)
+    found = tuple(bind_pair(who, pair, left, right, sides) for pair in keys)
     for pair in found:
         if not is_sortable(pair.type):
             raise ConfigError(f"{who}: key {pair.left!r} is {pair.type}", "a key is a number, a text or a time")
     return found
 
 
-def bind_pair(who: str, pair: Pair, left: pa.Schema, right: pa.Schema) -> ComparedPair:
-    """Return a column of each side, with the type in which they are compared. Raises as `bind_enrichment`."""
+def bind_pair(
+    who: str, pair: Pair, left: pa.Schema, right: pa.Schema, sides: tuple[str, str] = OF_TABLE
+) -> ComparedPair:
+    """Return a column of each side, with the type in which they are compared. Raises as `bind_enrichment`.
+
+    ``sides``: what messages call them.
+    """
     kinds = []
-    for name, schema, side in ((pair.left, left, "the input"), (pair.right, right, "its table")):
+    for name, schema, other, side in ((pair.left, left, right, sides[0]), (pair.right, right, left, sides[1])):
         if name not in schema.names:
-            raise ConfigError(f"{who}: {side} has no column {name!r}", did_you_mean(name, schema.names))
+            do = did_you_mean(name, schema.names)
+            if pair.left == pair.right and name in other.names:
+                do += f"; where {sides[1]} calls it otherwise, say LEFT=RIGHT"
+            raise ConfigError(f"{who}: {side} has no column {name!r}", do)
         kinds.append(schema.field(name).type)
     kind = common_type(*kinds)
     if kind is None:
-        what = f"{who}: {pair.left!r} is {kinds[0]} and {pair.right!r} of its table is {kinds[1]}: these do not compare"
-        raise ConfigError(what, "give both columns one type before, in the files or with --schema")
+        what = f"{who}: {pair.left!r} is {kinds[0]} and {pair.right!r} of {sides[1]} is {kinds[1]}"
+        raise ConfigError(
+            f"{what}: these do not compare", "give both columns one type before, in the files or with --schema"
+        )
     return ComparedPair(pair.left, pair.right, kind)
 
 
@@ -186,16 +203,21 @@ def _order(
 
 
 def bind_taken(
-    who: str, table: str, given: Sequence[tuple[str, str | None]], names: Sequence[str], right: pa.Schema
+    who: str,
+    table: str,
+    given: Sequence[tuple[str, str | None]],
+    names: Sequence[str],
+    right: pa.Schema,
+    side: str = OF_TABLE[1],
 ) -> tuple[tuple[str, ...], tuple[pa.Field, ...]]:
     """Return the columns to take, and as what: under the name that is given, or that of the ``table`` before its own.
 
-    ``names``: those that there are already. Raises as `bind_enrichment`.
+    ``names``: those that there are already. ``side``: what messages call the right. Raises as `bind_enrichment`.
     """
     fields: list[pa.Field] = []
     for column, name in given:
         if column not in right.names:
-            raise ConfigError(f"{who}: its table has no column {column!r}", did_you_mean(column, right.names))
+            raise ConfigError(f"{who}: {side} has no column {column!r}", did_you_mean(column, right.names))
         field = pa.field(name or f"{table}_{column}", right.field(column).type)
         if field.name in names or field.name in (each.name for each in fields):
             what = f"{who}: the rows have a column {field.name!r} already"

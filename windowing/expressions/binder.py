@@ -553,6 +553,9 @@ def _field(scope: Scope, node: Node) -> Value:
     dotted = canonical(node)
     if inner.kind == "column" and inner.value[0] not in scope.schema.names and dotted in scope.schema.names:
         raise scope.error(f"the column {inner.value[0]!r} is not there", inner, f'the column with a dot is "{dotted}"')
+    taken = f"{inner.value[0]}_{node.value[0]}"
+    if inner.kind == "column" and inner.value[0] not in scope.schema.names and taken in scope.schema.names:
+        raise scope.error(f"the column {inner.value[0]!r} is not there", inner, f"did you mean {taken!r}?")
     of = bind_node(scope, inner)
     return _member(scope, node, of, node.value[0])
 

@@ -165,6 +165,8 @@ def parse_join(text: str) -> Join:
     clauses: dict[str, Any] = {}
     while cursor.peek().kind != "end" and cursor.keyword() != "take":
         token, word = cursor.peek(), cursor.keyword()
+        if not clauses and head["path"] is None and token.text in (".", "/", ":"):
+            raise cursor.error("a join begins with NAME=PATH, and here is a path", Span(0, token.span.stop), FORM)
         if word not in CLAUSES:
             raise cursor.unknown("clause", CLAUSES)
         clause = "how" if word in HOWS else word

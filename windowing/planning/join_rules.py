@@ -109,9 +109,14 @@ def _check_columns(who: str, join: Join, options: Options, columns: tuple[str, .
     at = columns.index(SIDE) if SIDE in columns else 0
     of_right = {*columns[:at]} if join.path is not None else {*join.columns(columns)}.difference(columns)
     if options.where is not None:
+        of_pairs = set(of_right)
+        for name, expression in options.let:
+            if not of_pairs.isdisjoint(expression.columns):
+                of_pairs.add(name)
         for node in _column_nodes(options.where):
-            if node.value[0] in of_right:
-                what = f"--where is about rows of the left, and {node.value[0]!r} is a column of the right"
+            if node.value[0] in of_pairs:
+                what = "is a column of the right" if node.value[0] in of_right else "reads the right"
+                what = f"--where is about rows of the left, and {node.value[0]!r} {what}"
                 raise options.where.error(what, node.span, f"say --match, or where (..) in {who}")
     if join.where is not None and at:
         for node in _column_nodes(join.where):

@@ -27,6 +27,8 @@ from .row_order import OrderBy, choose_event_time, choose_order, time_columns
 
 SIDES: Final = {LEFT: "left", RIGHT: "right"}
 """What ``union`` calls the sides of rows."""
+_CALLED: Final = ("the left", "the right")
+"""What messages call them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +138,9 @@ def bind_sides(
         if name not in left.names and of is not None:
             what = f"{who}: {name!r} is computed by {of}, and rows of both sides meet by columns of their logs"
             raise ConfigError(what, "compute it in a stage before, as with window count(1), let and emit rows")
-    keys = bind_keys(who, join.keys, left, right)
+    keys = bind_keys(who, join.keys, left, right, _CALLED)
     orders = _orders(who, join, spec, left, order_by, time_columns(left, left, key, of_folders))
-    ordering = tuple(bind_pair(who, pair, left, right) for pair in orders)
+    ordering = tuple(bind_pair(who, pair, left, right, _CALLED) for pair in orders)
     for pair in ordering:
         if not is_sortable(pair.type):
             raise ConfigError(f"{who}: order {pair.left!r} is {pair.type}", "order by numbers, texts or times")
@@ -173,7 +175,11 @@ def join_order(join: Join, order_by: OrderBy) -> OrderBy:
     if said and order_by is not None and said != tuple(order_by):
         text = order_by if isinstance(order_by, str) else ", ".join(order_by)
         what = f"--join {join.name} is by {', '.join(said)}, and --order-by is {text}"
-        raise ConfigError(what, "leave one of both out")
+        asked = text.split(", ")
+        pairs = zip(asked, (pair.right for pair in join.orders), strict=False)
+        named = ", ".join(str(Pair(own, other)) for own, other in pairs)
+        is_other = len(asked) == len(said) and all(pair.left == pair.right for pair in join.orders)
+        raise ConfigError(what, "leave one of both out" + f"; by {named} orders each side by its own" * is_other)
     return said or order_by
 
 
@@ -207,7 +213,7 @@ def _fields(
             bind_condition(join.where, right)
     taken = join.columns(name for name in right.names if name not in right_own)
     given = [(own, name) for name, own in taken.items()]
-    _, fields = bind_taken(who, join.name, given, [*left.names, SIDE], right)
+    _, fields = bind_taken(who, join.name, given, [*left.names, SIDE], right, _CALLED[1])
     stored = [field for field, (own, _) in zip(fields, given, strict=True) if own not in join.right_key]
     others = [*(join.where.columns if join.where is not None else ()), *of_right_side(spec)]
     for own in dict.fromkeys(others):

@@ -157,6 +157,15 @@ def test_conditions_on_rows_of_one_side_read_that_side() -> None:
             "say --match, or where (..) in --join q\n  bid > 1 and q_bid > 2\n              ^^^^^",
         ),
         (
+            Options(
+                join=replace(join, where=None),
+                where=parse_expression("z > 1"),
+                let=(parse_let("y=q_bid - 1"), parse_let("z=y + bid")),
+            ),
+            "--where is about rows of the left, and 'z' reads the right; "
+            "say --match, or where (..) in --join q\n  z > 1\n  ^",
+        ),
+        (
             Options(join=join, where=parse_expression("bid > 1")),
             "--join q: the right side has no column 'kk' for where (..); known: bid, ts\n"
             "  bid > 1 and k = 'x' and kk = 2\n                          ^^",

@@ -61,7 +61,10 @@ def test_under_strict_the_left_arrives_first() -> None:
 @pytest.mark.parametrize(
     ("join", "window", "given", "says"),
     [
-        (f"{ON} take nope", "around(2, 1)", {}, "its table has no column 'nope'"),
+        (f"{ON} take nope", "around(2, 1)", {}, "--join q: the right has no column 'nope'"),
+        ("q on x by t=at", "around(2, 1)", {}, "right has no column 'x'; known: id, at, y; where the right calls it"),
+        (ON, "around(2, 1)", {"match": "q.y > 1"}, "the column 'q' is not there; did you mean 'q_y'?"),
+        ("q on k=id by t", "around(2, 1)", {"order_by": "x"}, "leave one of both out; by x=t orders each side"),
         (f"{ON} take y as x", "around(2, 1)", {}, "a column 'x' already"),
         (f"{ON} where (z > 1)", "around(2, 1)", {}, "the column 'z' is not there"),
         ("q on k=at by t=at", "around(2, 1)", {}, "do not compare"),
