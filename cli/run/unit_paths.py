@@ -103,13 +103,11 @@ def find_input(input_paths: InputPaths, unit: Unit) -> UnitInput | None:
     if not there:
         return None
     if missing := [path for path, listed in files.items() if not listed]:
-        what = f"{there[0]} has files for {unit.label}, and {missing[0]} has none"
-        raise InputError(what, "wait for them, or end the range before it")
+        raise _lacking(there[0], unit, missing[0])
     tables = {name: _list_files(fill(path, unit), before_date(path), skip, None) for name, path in input_paths.tables}
     if bare := [path for name, path in input_paths.tables if not tables[name]]:
         which = next(beside_text(each) for each in input_paths.job.tables if each.path == bare[0])
-        what = f"{there[0]} has files for {unit.label}, and the {which} {fill(bare[0], unit)} has none"
-        raise InputError(what, "wait for them, or end the range before it")
+        raise _lacking(there[0], unit, f"the {which} {fill(bare[0], unit)}")
     paths = [each for _, several in given for each in several]
     by_path = {file.place.path: file for listed in files.values() for file in listed}
     return UnitInput(
@@ -118,6 +116,11 @@ def find_input(input_paths: InputPaths, unit: Unit) -> UnitInput | None:
         _as_inputs(by_path.values()),
         {name: _as_inputs(listed) for name, listed in tables.items()},
     )
+
+
+def _lacking(there: str, unit: Unit, missing: str) -> InputError:
+    what = f"{there} has files for {unit.label}, and {missing} has none"
+    return InputError(what, "wait for them, or let the range end before it or begin behind it")
 
 
 def _as_inputs(files: Iterable[ListedFile]) -> tuple[InputFile, ...]:

@@ -247,7 +247,7 @@ def list_folders(path: str, *, skip_unreadable: bool = False, version: str | Non
     if spot is None:
         raise _missing(path, root)
     if spot.entry.kind != FOLDER:
-        raise InputError(f"{root.shown} is {spot.entry.kind}", "name a folder")
+        raise InputError(f"{root.shown} is {spot.entry.kind}", "name a folder, or write {date} in the path of files")
     known = [spot.child(entry) for entry in entries(root) if not is_hidden(entry.name)]
     odd = [f"{one.place.shown} ({one.entry.kind})" for one in known if one.entry.kind in (LEADS_NOWHERE, NOT_ALLOWED)]
     if odd and not skip_unreadable:

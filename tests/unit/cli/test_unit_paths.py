@@ -145,14 +145,15 @@ def test_inputs_that_have_no_units_or_only_some_of_them() -> None:
     assert refused(ConfigError, "old") == "old holds folders day= and dt=; say which: old/day={date}"
     assert refused(InputError, "none") == "there is no file or folder none; check the path"
     assert refused(InputError, "inn/{date}.csv") == "there is no file or folder inn; did you mean in?"
-    assert refused(InputError, "in/x.csv") == "in/x.csv is a file; name a folder"
+    assert refused(InputError, "in/x.csv") == "in/x.csv is a file; name a folder, or write {date} in the path of files"
     assert refused(ConfigError, "two", unit=FIVE, kind="hour") == (
         "two is partitioned by days, and the range is of hours; "
         "say two/dt={date:%Y-%m-%d}/hour={date:%H}, or --unit day"
     )
     for unit, there, missing in ((DAYS[1], "a", "b/{date}.csv"), (DAYS[2], "b/{date}.csv", "a")):
         assert refused(InputError, "a", "b/{date}.csv", unit=unit) == (
-            f"{there} has files for {unit.label}, and {missing} has none; wait for them, or end the range before it"
+            f"{there} has files for {unit.label}, and {missing} has none; "
+            "wait for them, or let the range end before it or begin behind it"
         )
 
 
