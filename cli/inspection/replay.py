@@ -19,6 +19,7 @@ from typing import Any
 
 from ...conf.job import Job, read_job, with_later_keys, without_units
 from ...conf.ranges import fill, has_date
+from ...readers.options import ReadOptions
 from ...windowing.columns.row_digest import RowDigest, digest_of_all
 from ...windowing.errors import ConfigError, InputError, WincliError
 from ...windowing.language.enrichment import at_unit
@@ -42,6 +43,7 @@ from ..run.unit_paths import list_inputs
 from .comparison.compare import DiffRequest, UnitDiff, compare
 from .comparison.text import DIFFERENT, renumbered
 from .effect import copy_state, in_silence, result_at, with_outputs_in
+from .results.result import results_at_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,8 @@ class Replay:
         return f"replayed {span}: {', '.join(words)}: {found} ({of})"
 
 
+_PUT_BACK = "put its files back as they were"
+
 # The jobs of units, as their records have them, with their outputs in a scratch folder.
 
 
@@ -141,27 +145,42 @@ def _bases_of(record: UnitRecord, job: Job) -> tuple[str, ...]:
 def read_again(record: UnitRecord, folder: Path, state: str) -> tuple[Job, Sequence[str]]:
     """Return the job that replays a unit in a scratch folder, and the paths that it reads.
 
-    Raises `InputError` where a file that the unit has read is gone or has changed.
+    Raises `InputError` where a file that the unit has read, or one of its tables, is gone or has changed.
     """
     job = with_outputs_in(job_of(record), folder / record.label).model_copy(update={"state": state})
     if "-" in job.input or not record.inputs:
         was = "made of stdin" if record.inputs else "made from a table"
         raise _cannot(record, f"it was {was}", "keep the log in files")
-    try:
-        now = list_inputs(job.input, read_options(job))
-    except InputError as error:
-        raise _cannot(record, f"its input is gone: {error.what}", "put its files back where they were") from error
-    if same_inputs(now, record.inputs):
+    paths = {each.name: each.path for each in job.tables}
+    for name, files in record.enrich.items():
+        what = f"the table {name}"
+        gone, more = _other_files(files, _list_now(record, what, [paths[name]], ReadOptions()))
+        if gone or more:
+            raise _cannot(record, f"{what} is not what it was: {gone or more}", _PUT_BACK)
+    gone, more = _other_files(record.inputs, _list_now(record, "its input", job.input, read_options(job)))
+    if gone:
+        raise _cannot(record, gone, _PUT_BACK)
+    if more and record.start is not None:
+        raise _cannot(record, more, "run the range again: that corrects it")
+    if not more:
         return job, job.input
-    there = {absolute(file.path): file for file in now}
-    for file in record.inputs:
-        if not same_inputs([there.get(absolute(file.path), InputFile("", 0, None))], [file]):
-            what = "has changed since" if absolute(file.path) in there else "is gone"
-            raise _cannot(record, f"{file.path} {what}", "put its files back as they were")
-    more = next(file.path for file in now if not any(same_inputs([file], [each]) for each in record.inputs))
-    if record.start is not None:
-        raise _cannot(record, f"{more} was not there when it ran", "run the range again: that corrects it")
     return job.at(bases=tuple(absolute(fixed_part(path)) for path in job.input)), [f.path for f in record.inputs]
+
+
+def _list_now(record: UnitRecord, what: str, paths: Sequence[str], reading: ReadOptions) -> Sequence[InputFile]:
+    try:
+        return list_inputs(paths, reading)
+    except InputError as error:
+        raise _cannot(record, f"{what} is gone: {error.what}", "put its files back where they were") from error
+
+
+def _other_files(was: Sequence[InputFile], now: Sequence[InputFile]) -> tuple[str | None, str | None]:
+    """Return in words the first file that is not as a unit has read it, and the first that it has not read."""
+    there, known = ({redacted_path(absolute(file.path)): file for file in files} for files in (now, was))
+    others = (name for name, file in known.items() if name not in there or not same_inputs([file], [there[name]]))
+    gone, more = next(others, None), next((name for name in there if name not in known), None)
+    found = None if gone is None else f"{gone} {'has changed since' if gone in there else 'is gone'}"
+    return found, None if more is None else f"{more} was not there when it ran"
 
 
 def _cannot(record: UnitRecord, why: str, do: str) -> InputError:
@@ -208,7 +227,7 @@ def replay(path: str, records: Sequence[UnitRecord], context: RunContext) -> Rep
                 with _naming_state(path, scratch), naming_unit(unit_of(record)):
                     prior = None if record.previous is None else state.record(record.previous)
                     staged, again = run_again(late, record, prior, record.borrowed)
-                    _check_read(record, again)
+                _check_read(record, again)
                 paths = [str(output.table.place.path) for output, _ in staged.outputs]
                 differences = list(_of_account(record, again))
                 notes = list[str]()
@@ -231,15 +250,17 @@ def _naming_state(path: str, scratch: str) -> Iterator[None]:
 
 
 def _check_read(record: UnitRecord, again: UnitRecord) -> None:
-    pairs: list[tuple[str, Sequence[InputFile], Sequence[InputFile]]] = [("its input", record.inputs, again.inputs)]
+    """Raise `InputError` where what a replay has read is not what the unit has read."""
+    pairs = [("its input", record.inputs, again.inputs)]
     pairs += [(f"the table {name}", files, again.enrich.get(name, ())) for name, files in record.enrich.items()]
     pairs += [
         (f"the input of {one.label}", one.files, other.files)
         for one, other in zip(record.borrowed, again.borrowed, strict=True)
     ]
     for what, was, now in pairs:
-        if not same_inputs(was, now):
-            raise InputError(f"cannot be replayed: {what} has changed since", "put its files back as they were")
+        gone, more = _other_files(was, now)
+        if gone or more:
+            raise _cannot(record, f"{what} is not what it was: {gone or more}", _PUT_BACK)
 
 
 # What a unit has left, compared with its record: the row account, the window state, the results.
@@ -336,7 +357,11 @@ def _stage(record: UnitRecord, stage: StageRecord) -> str:
 def print_replay(path: str, span: str, as_json: bool) -> int:
     """Run the units of a span again, print what was found, and return the exit code. Raises what `replay` raises."""
     if not is_state(path):
-        raise ConfigError(f"--replay: {path} is no state", "name the folder of --state")
+        if results_at_path(path)[0].manifest["job"].get("state"):
+            raise ConfigError(f"--replay: {path} is no state", "name the folder of --state")
+        what = f"{path} is no state, and its results are of runs without one"
+        lacks = "none began from what another left, and none says what it left, so there is nothing to show of that"
+        raise ConfigError(f"--replay: {what}: {lacks}", "run the job again elsewhere, then compare with wincli diff")
     records = span_of(read_state(path).records, span, path)
     job, started = job_of(records[0]), time.perf_counter()
     alone = job.model_copy(update={"start": None, "end": None})

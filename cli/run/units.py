@@ -13,6 +13,7 @@ from ...windowing.support.address import Address
 from ...windowing.support.amounts import count_of
 from ...windowing.support.checksum import PLACE
 from ...writers.commit.contract import Content, Table
+from ...writers.commit.result_files import damaged_manifest
 from ...writers.commit.tables import table_of
 from ...writers.places.os_errors import reason
 from ...writers.state.state import State
@@ -56,7 +57,8 @@ def _loss_at(table: Table, its: str, run: str, outputs: Sequence[WrittenOutput])
     manifest = table.manifest()
     if manifest is None:
         is_ours = content is Content.RESULT
-        return RerunReason(f"{its} has {'a damaged' if is_ours else 'no'} manifest", is_free=is_ours)
+        damaged = damaged_manifest(table.place)
+        return RerunReason(f"{its} has {f'a damaged {damaged}' if damaged else 'no manifest'}", is_free=is_ours)
     here = table.place.path
     is_moved = (there := manifest.get(PLACE, here)) != here  # as a whole, or in the place of another output of the run
     if manifest.get("run") != run or (is_moved and there in [table_of(each.path).place.path for each in outputs]):

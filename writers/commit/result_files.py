@@ -40,6 +40,14 @@ def read_manifest(place: Place, folder: str) -> dict[str, Any] | None:
     return None if manifest is None or is_begun(manifest) else manifest
 
 
+def damaged_manifest(place: Place) -> str | None:
+    """Return the name, in the folder of a result, of the first manifest that is not what wincli wrote; None if none."""
+    below = fs.FileSelector(f"{place.path}/{MANIFEST.rpartition('/')[0]}", allow_not_found=True)
+    paths = sorted(info.path for info in place.fs.get_file_info(below) if info.base_name.startswith("manifest"))
+    found = next((path for path in paths if read_sealed(place, path) is None), None)
+    return None if found is None else found.removeprefix(f"{place.path}/")
+
+
 def recorded_files(manifest: Mapping[str, Any]) -> tuple[list[tuple[str, int]], list[tuple[str, int]]] | None:
     """Return names and bytes of the parts and of the rejects of a result; None where its manifest is damaged."""
     try:
@@ -55,7 +63,7 @@ def missing_file(place: Place, manifest: Mapping[str, Any], has_success: bool = 
     ``has_success``: whether ``_SUCCESS`` has to be there, as in a folder.
     """
     if (files := recorded_files(manifest)) is None:
-        return "has a damaged manifest"
+        return f"has a damaged {MANIFEST}"
     is_marked = has_success and is_local(place.fs)  # in a store the manifest alone completes a result
     marks = [(SUCCESS, 0)] if is_marked else []
     return first_missing(place, [*marks, *files[0], *files[1]])

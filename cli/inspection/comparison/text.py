@@ -23,6 +23,7 @@ from ....windowing.support.checksum import CHECKSUM, checksum_of_blocks
 from ....windowing.support.file_systems import check_file
 from ....windowing.support.redaction import redacted, redacted_path
 from ....writers.commit.contract import Table
+from ....writers.commit.result_files import damaged_manifest
 from ....writers.commit.store_objects import run_of
 from ....writers.commit.tables import is_by_version, table_of
 from ....writers.places.os_errors import reason
@@ -117,7 +118,8 @@ def _verify_result(path: str, found: Verification, shown: str | None = None, dig
     place, manifest = table.place, table.manifest()
     found.results += 1
     if manifest is None:
-        found.damage.append(f"{place.shown}/{MANIFEST}: it is not the manifest that was written there")
+        name = damaged_manifest(place) or MANIFEST
+        found.damage.append(f"{place.shown}/{name}: it is not the manifest that was written there")
         return
     try:
         files = [*manifest["parts"], *manifest["rejects"]]

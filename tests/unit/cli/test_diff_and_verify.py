@@ -174,8 +174,7 @@ def test_every_flipped_bit_of_a_state_and_its_results_is_found_and_the_file_name
             file.write_bytes(_flipped(content, random))
             ran = wincli_here("verify", "state", cwd=tmp_path)
             assert ran.code in (2, 3, 4)
-            is_named = file.name in ran.out + ran.err
-            assert is_named or f"{file.parent.parent.name} has a damaged manifest" in ran.out
+            assert file.name in ran.out + ran.err
         file.write_bytes(content)
     done(tmp_path, "verify", "state")
 
