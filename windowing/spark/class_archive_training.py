@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ from .class_archive import Archive
 
 _MASTER = "local[2]"
 _PATIENCE = 300.0
+_MOST_SECONDS = 1800
 _MOST_ARCHIVES = 3
 _MAKING = "making-"
 
@@ -27,6 +29,7 @@ _MAKING = "making-"
 def main() -> None:
     """Make the archive that the JSON on stdin describes."""
     os.nice(19)
+    signal.alarm(_MOST_SECONDS)  # then the system ends it: a Java that hangs must not keep the lock for ever
     order = json.load(sys.stdin)
     archive = Archive(Path(order["folder"]), order["key"], order["ahead"])
     make(archive, lambda target: train(archive, target, order["settings"]))
