@@ -32,11 +32,15 @@ from openlineage.client.facet_v2 import (
 )
 from openlineage.client.uuid import generate_new_uuid
 
-from ...conf.job import PIPE, Job, is_table, plain_path
+from ...conf.job import PIPE, Job, RightSide, is_table, plain_path
 from ...conf.ranges import Unit, before_date, has_date, unit_of
+from ...readers.joined import left_files, sides_of
+from ...readers.source import FileSource
 from ...windowing.aggregates.table import TABLE
 from ...windowing.enrichment.step import enrichments_of, without_enrichments
 from ...windowing.errors import shown
+from ...windowing.language.joins import SIDE
+from ...windowing.language.sentences import window_text
 from ...windowing.language.spec import Column
 from ...windowing.planning.matched_calls import matched_calls, shown_calls
 from ...windowing.planning.plan import Plan
@@ -84,21 +88,28 @@ def lineage_of(stage: StagePlan) -> ColumnLineage:
     plan, projection = stage.plan, stage.plan.projection
     made_of = {each.name: each.value.columns for each in projection.computed}
     made_of |= {each.name: each.columns for each in projection.lags}
+    sides, stored = stage.sides, {} if plan.pairs is None else dict(plan.pairs.right)
 
     if plan.pane_schema.names:  # how much of a row is in a window, or as what a match takes it
         needs = plan.kind.needs
         sources = needs.attributes if needs.ends is None else (plan.sort[0], needs.ends)
-        made_of |= dict.fromkeys(plan.pane_schema.names, sources)
+        beyond = [name for name in plan.pane_schema.names if name not in stored]
+        made_of |= dict.fromkeys(beyond, sources if plan.pairs is None else ())
         made_of |= {each.name: each.value.columns for each in plan.of_panes}
 
     def resolve(name: str) -> Uses:
-        if name in projection.virtual:
+        name = stored.get(name, name)
+        if name in projection.virtual or (plan.options.join is not None and name == SIDE and name not in made_of):
             return {}
-        if name not in made_of:
+        if name in made_of:
+            return {source: {"TRANSFORMATION"} for column in made_of[name] for source in resolve(column)}
+        if sides is None or name not in sides.of_right:
             return {name: {"IDENTITY"}}
-        return {source: {"TRANSFORMATION"} for column in made_of[name] for source in resolve(column)}
+        found = {_beside(sides.join.name, sides.of_right[name]): {"IDENTITY"}}
+        return found | ({name: {"IDENTITY"}} if name in sides.left.names else {})  # a key, or an order
 
     known = {**_pane_columns(plan, resolve), **_values(stage, resolve), **_of_windows(plan)}
+    known |= {name: resolve(name) for name in plan.of_left}
     marks = [stage.marks.removeprefix(_COLUMN)] if plan.takes_marks and stage.marks.startswith(_COLUMN) else []
     event_time = [plan.options.event_time] if plan.options.event_time else []
     clock = [plan.clock] if plan.clock and plan.kind.needs.causes != "rows" else []
@@ -108,10 +119,12 @@ def lineage_of(stage: StagePlan) -> ColumnLineage:
         "GROUP_BY": (*plan.key, *plan.options.group_by),
         "SORT": (*plan.sort, *(key.name for key in plan.sort_rows)),
         "WINDOW": (*plan.kind.needs.attributes, *event_time, *clock, *marks),
+        "JOIN": () if plan.options.join is None else (*plan.key, *(plan.match.value.columns if plan.match else ())),
     }
     rows = _joined({column: {use} for name in names for column in resolve(name)} for use, names in uses.items())
     if plan.windows is not None:
-        rows = _joined([rows, *({_beside(plan, name): {"WINDOW"}} for name in plan.windows.bound.right)])
+        bound = plan.windows.bound
+        rows = _joined([rows, *({_beside(bound.request.name, name): {"WINDOW"}} for name in bound.right)])
     having = plan.having.value.columns if plan.having is not None else ()
     decided = [{column: {"FILTER"} for column in known.get(name, {})} for name in having]
     fields = {name: known.get(name, {}) for name in stage.result.names if name != MARK}
@@ -122,9 +135,8 @@ _BESIDE = "\0"
 """What a column of a table beside the input begins with: no column of an input is called so."""
 
 
-def _beside(plan: Plan, name: str) -> str:
-    assert plan.windows is not None
-    return f"{_BESIDE}{plan.windows.bound.request.name}{_BESIDE}{name}"
+def _beside(table: str, column: str) -> str:
+    return f"{_BESIDE}{table}{_BESIDE}{column}"
 
 
 def _of_windows(plan: Plan) -> dict[str, Uses]:
@@ -134,7 +146,7 @@ def _of_windows(plan: Plan) -> dict[str, Uses]:
     bound = plan.windows.bound
     names = {"window_start": bound.request.start, "window_end": bound.request.end, "_at": bound.request.end}
     names |= {field.name: taken for field, taken in zip(bound.fields, bound.taken, strict=True)}
-    return {name: {_beside(plan, column): {"IDENTITY"}} for name, column in names.items()}
+    return {name: {_beside(bound.request.name, column): {"IDENTITY"}} for name, column in names.items()}
 
 
 def chained(first: ColumnLineage, second: ColumnLineage) -> ColumnLineage:
@@ -441,28 +453,36 @@ def _column_lineage(
 
 
 def inputs_read(job: Job, staged: StagedJob) -> list[InputDataset]:
-    """Return the inputs of a run that is committed, those of enrich tables last."""
-    base = without_enrichments(staged.plan.source)
-    names = input_names(job)
+    """Return the inputs of a run that is committed, tables and logs beside it last."""
+    base, sides = without_enrichments(staged.plan.source), sides_of(staged.plan.source)
+    names, every = input_names(job), left_files(base)
+    schema, rows = (base.schema, staged.stage_runs[0].outcome.counts.rows_in) if sides is None else (sides.left, None)
     if len(names) == 1:
-        rows = staged.stage_runs[0].outcome.counts.rows_in
-        found = [input_of(names[0], base.schema, rows, base.files)]
+        found = [input_of(names[0], schema, rows, every)]
     else:
         found = []
         for name in names:
             above = f"{name.name.rstrip('/')}/"
-            paths = ((file, exact_name(file.path)) for file in base.files)
+            paths = ((file, exact_name(file.path)) for file in every)
             files = [
                 file
                 for file, own in paths
                 if own.namespace == name.namespace and (own.name == name.name or own.name.startswith(above))
             ]
-            found.append(input_of(name, base.schema, None, files))
+            found.append(input_of(name, schema, None, files))
     for each, one in zip(job.enrichments, enrichments_of(staged.plan.source), strict=True):
         found.append(input_of(name_of(each.path), one.table.schema, None, one.table.files))
     for asked, read in zip(job.window_tables, staged.plan.source.windows, strict=True):
         found.append(input_of(name_of(asked.path), read.table.schema, None, read.table.files))
+    for log, right in _rights(job, staged):
+        found.append(input_of(name_of(log.path), right.schema, None, right.files))
     return found
+
+
+def _rights(job: Job, staged: StagedJob) -> Iterator[tuple[RightSide, FileSource]]:
+    """Return the logs that stages join, each with its files."""
+    asked = (each for each in job.tables if isinstance(each, RightSide))
+    return ((each, staged.plan.source.rights[each.name]) for each in asked)
 
 
 def outputs_written(job: Job, staged: StagedJob) -> Iterator[OutputDataset]:
@@ -480,8 +500,10 @@ def outputs_written(job: Job, staged: StagedJob) -> Iterator[OutputDataset]:
         origins |= {key: [(table, right)] for key, right in compared.items()}
         joins += [*bound.left, *compared]
     for read, asked in zip(source.windows, job.window_tables, strict=True):
-        beside, columns = f"{_BESIDE}{read.request.name}{_BESIDE}", read.table.schema.names
-        origins |= {f"{beside}{column}": [(name_of(asked.path), column)] for column in columns}
+        columns = read.table.schema.names
+        origins |= {_beside(read.request.name, column): [(name_of(asked.path), column)] for column in columns}
+    for log, right in _rights(job, staged):
+        origins |= {_beside(log.name, column): [(name_of(log.path), column)] for column in right.schema.names}
     paths = iter(outputs_of(job))
     lineage: ColumnLineage | None = None
     for run in staged.stage_runs:
@@ -525,7 +547,9 @@ class Lineage:
             messages.note(note)
         namespace = environ.get("OPENLINEAGE_NAMESPACE") or _NAMESPACE
         name = RunName(namespace, shown(redacted_path(plain_path(job.output))), str(generate_new_uuid()))
-        self._facts = RunFacts(name, "; then ".join(str(each.spec) for each in job.stages), parent, root)
+        self._facts = RunFacts(
+            name, "; then ".join(window_text(each.spec, each.options) for each in job.stages), parent, root
+        )
         self._units: dict[int, RunFacts] = {}
         self._datasets: Callable[[], Datasets] = lambda: NO_DATASETS
         self._lock = threading.Lock()

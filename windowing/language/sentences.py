@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
 
+from ..support.redaction import redacted_path
 from .joins import Join
 from .operands import operand_text
 from .options import Options
@@ -31,6 +33,18 @@ from .spec import (
     WindowSpec,
 )
 from .tokens import Times, decimal_text, duration, listed, rows
+
+
+def window_text(spec: WindowSpec, options: Options) -> str:
+    """Return a window as a job writes it, with its join and condition of pairs: they say as much as the window."""
+    found, join = [str(spec)], options.join
+    if join is not None:
+        path = join.path if join.path is None else redacted_path(join.path)
+        found.append(f'--join "{replace(join, path=path)}"')
+    if options.match is not None:
+        found.append(f'--match "{options.match}"')
+    return " ".join(found)
+
 
 # What a window holds and when it comes out, in words, for each kind of window (semantics sections 2 to 6).
 

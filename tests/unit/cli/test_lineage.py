@@ -179,6 +179,65 @@ def test_stages_with_outputs_and_enrich_tables_are_datasets(log: Path) -> None:
         assert joins == {("log", "user"), ("names.csv", "user")}
 
 
+@pytest.mark.parametrize("more", [("--agg", "best=max(q_bid)"), ("--agg", "best=max(q_bid - x)"), ()])
+def test_both_sides_of_a_join_are_inputs_with_their_own_columns_and_files(log: Path, more: tuple[str, ...]) -> None:
+    (log / "quotes.csv").write_text("who,at,bid\na,1,5\nb,2,6\n")
+    (log / "left.csv").write_text("user,ts,x\na,2,1\nb,3,1\nb,4,1\n")
+    words = ("--join", "q=quotes.csv on user=who by ts=at left", "--window", "around(2, 0)", "--match", "q_bid > x")
+    ran = wincli_here("run", *words, *more, "--plain", "left.csv", "out", "--lineage", "l.jsonl", cwd=log)
+    assert ran.code == 0, ran.err
+    complete = events(log)[-1]
+    found = {Path(each["name"]).name: each for each in complete["inputs"]}
+    columns = {name: [field["name"] for field in each["facets"]["schema"]["fields"]] for name, each in found.items()}
+    assert columns == {"left.csv": ["user", "ts", "x"], "quotes.csv": ["who", "at", "bid"]}
+    assert [each["inputFacets"]["inputStatistics"]["fileCount"] for each in found.values()] == [1, 1]
+    assert complete["job"]["facets"]["documentation"]["description"].endswith(
+        'around(2, 0) --join "q=quotes.csv on user=who by ts=at left" --match "q_bid > x"'
+    )
+    lineage = complete["outputs"][0]["facets"]["columnLineage"]
+
+    def uses(fields: list[Any]) -> dict[tuple[str, str], set[str]]:
+        return {
+            (Path(each["name"]).name, each["field"]): {one["subtype"] for one in each["transformations"]}
+            for each in fields
+        }
+
+    of = {name: uses(each["inputFields"]) for name, each in lineage["fields"].items()}
+    assert of["x"] == {("left.csv", "x"): {"IDENTITY"}}
+    assert of["user"] == {("left.csv", "user"): {"IDENTITY"}, ("quotes.csv", "who"): {"IDENTITY"}}
+    if more:
+        left = {("left.csv", "x"): {"AGGREGATION"}} if "x)" in more[1] else {}
+        assert of["best"] == {("quotes.csv", "bid"): {"AGGREGATION"}, **left}
+    else:
+        assert of["q_bid"] == {("quotes.csv", "bid"): {"IDENTITY"}}
+    rows = uses(lineage["dataset"])
+    assert rows == {
+        ("left.csv", "user"): {"GROUP_BY", "JOIN"},
+        ("quotes.csv", "who"): {"GROUP_BY", "JOIN"},
+        ("left.csv", "ts"): {"SORT", "WINDOW"},
+        ("quotes.csv", "at"): {"SORT", "WINDOW"},
+        ("left.csv", "x"): {"JOIN"},
+        ("quotes.csv", "bid"): {"JOIN"},
+    }
+
+
+def test_a_join_of_a_later_stage_is_an_input(log: Path) -> None:
+    (log / "quotes.csv").write_text("user,ts,bid\na,1,5\nb,2,6\n")
+    (log / "job.yaml").write_text(
+        "stages:\n"
+        "- {name: one, window: count(1), key: user, order_by: ts, agg: ['t=max(ts)']}\n"
+        "- {name: two, join: q=quotes.csv on user by t=ts, window: at(0) within 9}\n"
+    )
+    ran = wincli_here("run", "job.yaml", "log", "out", "--lineage", "l.jsonl", cwd=log)
+    assert ran.code == 0, ran.err
+    complete = events(log)[-1]
+    assert [Path(each["name"]).name for each in complete["inputs"]] == ["log", "quotes.csv"]
+    fields = complete["outputs"][0]["facets"]["columnLineage"]["fields"]
+    (origin,) = fields["q_bid"]["inputFields"]
+    assert (Path(origin["name"]).name, origin["field"]) == ("quotes.csv", "bid")
+    assert fields["q_offset"]["inputFields"] == []
+
+
 # Parents and names
 
 
