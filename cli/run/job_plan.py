@@ -11,7 +11,7 @@ import pyarrow as pa
 from ...conf.job import Job
 from ...conf.option_values import Expectation, parse_expectation, partition_column
 from ...readers.source import FileSource
-from ...windowing.engine.rejects import order_column, reject_schema
+from ...windowing.engine.rejects import order_column, reject_columns, reject_schema
 from ...windowing.errors import SpecError
 from ...windowing.expressions.binding import BoundExpression, bind_condition
 from ...windowing.planning.result_schema import MARK
@@ -59,8 +59,7 @@ def plan_outputs(job: Job, stages: Sequence[StagePlan], outputs: Sequence[Output
 
 
 def _plan_output(stage: StagePlan, own: Output | None, job_output: Output, most_open: int) -> StageOutput:
-    hidden = stage.plan.projection.hidden
-    rejects = reject_schema(pa.schema([field for field in stage.schema if field.name not in hidden]))
+    rejects = reject_schema(reject_columns(stage.plan, stage.schema))
     if own is None:
         sink = job_output.sink(INTERMEDIATE, stage.plan.schema, rejects).without_output(stage.name)
         return StageOutput(job_output, is_own=False, sink=sink, copy=None)

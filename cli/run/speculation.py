@@ -19,7 +19,7 @@ from pyarrow import fs
 from ...conf.job import Job
 from ...conf.ranges import Unit
 from ...readers.source import FileSource
-from ...windowing.engine.rejects import reject_schema
+from ...windowing.engine.rejects import reject_columns, reject_schema
 from ...windowing.engine.run import Outcome
 from ...windowing.engine.snapshot import restore
 from ...windowing.engine.task import TaskContext
@@ -270,8 +270,7 @@ def _plan(job: Job, source: FileSource, folder: str) -> JobPlan:
     outputs = []
     for stage in stages:
         check_goes_on(stage.plan)
-        hidden = stage.plan.projection.hidden
-        rejects = reject_schema(pa.schema([each for each in stage.schema if each.name not in hidden]))
+        rejects = reject_schema(reject_columns(stage.plan, stage.schema))
         sink = _KeepingSink(fs.LocalFileSystem(), folder, stage.name, INTERMEDIATE, stage.plan.schema, rejects)
         outputs.append(StageOutput(output, is_own=False, sink=sink, copy=None))
     expectations = bind_expectations(job.expect, stages)

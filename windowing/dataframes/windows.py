@@ -410,7 +410,7 @@ def windows(
         if isinstance(state, DataFrame):
             check_state(state, form)
     layout = layout_of(bound, arrival, marks, state is not None)
-    result = with_rejected(bound.schema, schema) if rejected == "column" else bound.schema
+    result = with_rejected(bound, schema) if rejected == "column" else bound.schema
     if plan:
         return layout
     try:

@@ -95,9 +95,8 @@ def _merged(
     key, number = int(pane.key[0]), int(pane.number[0])
     of_pairs = replace(plan, pairs=None, of_panes=(), pane_schema=pa.schema([]))  # rows of pieces have these columns
     parts = [
-        pa.Table.from_batches([combine_window(of_pairs, own, 0, int(some.membership.hi[0]), number, key)])
-        for own, some in pieces
-        if isinstance(some.membership, Ranges)
+        pa.Table.from_batches([combine_window(of_pairs, own, 0, len(own), number, key)])
+        for own, _ in pieces  # more pairs than one, so no row without a partner
     ]
     rows = concatenate(parts)
     bounds = np.where(np.arange(len(sequences.bounds)) > key, rows.num_rows, 0)

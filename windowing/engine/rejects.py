@@ -16,8 +16,10 @@ import pyarrow.compute as pc
 
 from ..columns.arrays import ClockValue, Ints, combined, decoded, scale_of
 from ..expressions.binding import BoundExpression
+from ..language.joins import SIDE
 from ..planning.plan import Plan
 from ..planning.result_schema import FIXED, MARK
+from ..planning.sides import side_names, with_side_names
 from ..ports import REJECT_FIELDS, Batch, CheckedPart, ChunkAccount, Counts, Executor, Part, RowCheck, Source
 from ..rows.panes import ScanRejects, concatenate, rejects_from
 from ..scan.row_validation import Reasons, split_by_reason
@@ -32,7 +34,7 @@ def reject(
     work: TaskContext, chunk: Chunk, batches: Sequence[Batch], pos: Ints, reasons: Reasons | None
 ) -> ChunkAccount:
     """Write the rows that the readers or the row validation rejected, in full; return their counts by reason."""
-    schema = reject_schema(_row_schema(work))
+    schema = reject_schema(reject_columns(work.plan, work.source.schema))
     unread = [batch.rejects for batch in batches if batch.rejects is not None]
     # they have a text, and a null instead of a row
     nulls = [pa.nulls(found.num_rows, schema.field(_ROW).type) for found in unread]
@@ -60,6 +62,12 @@ def reject_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([*reason_columns, pa.field(_ROW, pa.struct(list(schema)))])
 
 
+def reject_columns(plan: Plan, schema: pa.Schema) -> pa.Schema:
+    """Return the columns of the row in a reject: all of the input that are not hidden; of a join the side as a name."""
+    shown = pa.schema([field for field in schema if field.name not in plan.projection.hidden])
+    return with_side_names(shown, plan.options.join)
+
+
 def _details(batches: Sequence[Batch], pos: Ints) -> pa.Array:
     """Return why expressions failed for the rows at positions ``pos``, string (k,); null where none did."""
     failures = [(batch.pos, batch.failures) for batch in batches if batch.failures is not None]
@@ -74,13 +82,15 @@ def _details(batches: Sequence[Batch], pos: Ints) -> pa.Array:
 def _invalid_rows(
     work: TaskContext, chunk: Chunk, pos: Ints, reasons: Reasons, details: pa.Array
 ) -> Iterator[pa.Table]:
-    columns = _row_schema(work)
+    columns = reject_columns(work.plan, work.source.schema)
     for split in chunk.splits:
         in_split = (pos >= split.base) & (pos < split.base + split.rows)
         own, count = pos[in_split], int(np.count_nonzero(in_split))
         if count:
             batch = work.source.read(split, columns.names)
             rows = batch.rows.take(pa.array(np.searchsorted(batch.pos, own)))
+            if work.plan.options.join is not None and SIDE in columns.names:
+                rows = rows.set_column(columns.names.index(SIDE), columns.field(SIDE), side_names(rows[SIDE]))
             found: list[Any] = [
                 pa.array(list(reasons[in_split]), pa.string()),
                 pa.array([work.source.files[split.file].path] * count),
@@ -90,11 +100,6 @@ def _invalid_rows(
                 rows.to_struct_array(),
             ]
             yield pa.Table.from_arrays(found, schema=reject_schema(columns))
-
-
-def _row_schema(work: TaskContext) -> pa.Schema:
-    """Return the columns of the row in a reject: all columns of the input that are not hidden."""
-    return pa.schema([field for field in work.source.schema if field.name not in work.plan.projection.hidden])
 
 
 # Rows that scan tasks have rejected: they store which, and tasks that read the input again write them in full.

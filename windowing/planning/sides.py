@@ -26,9 +26,22 @@ from ..ports import StreamInfo
 from .row_order import OrderBy, choose_event_time, choose_order, time_columns
 
 SIDES: Final = {LEFT: "left", RIGHT: "right"}
-"""What ``union`` calls the sides of rows."""
+"""What users see of the sides of rows: under ``union``, in rejects and where rows are explained."""
 _CALLED: Final = ("the left", "the right")
 """What messages call them."""
+
+
+def side_names(sides: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return what users see of `SIDE`, string; names stay as they are."""
+    own = combined(sides)
+    return own if pa.types.is_string(own.type) else pa.array([None, *SIDES.values(), "both"]).take(own)
+
+
+def with_side_names(schema: pa.Schema, join: Join | None) -> pa.Schema:
+    """Return the columns of rows as rejects have them: of a join `SIDE` as `side_names` gives it."""
+    if join is None or SIDE not in schema.names:
+        return schema
+    return schema.set(schema.get_field_index(SIDE), pa.field(SIDE, pa.string()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,7 +152,7 @@ class BatchScan:
     @property
     def result(self) -> pa.Schema:
         shown = self.schema if self.shown is None else self.shown
-        return with_rejected(self.plan.schema, shown) if self.rejected == "column" else self.plan.schema
+        return with_rejected(self.plan, shown) if self.rejected == "column" else self.plan.schema
 
     def scan(self, table: pa.Table, pos: Ints | None = None) -> Iterator[pa.Table]:
         """Yield what the rows of one more batch bring out.

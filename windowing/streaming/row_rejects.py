@@ -12,9 +12,11 @@ import pyarrow as pa
 
 from ..columns.arrays import Ints, combined
 from ..errors import ConfigError, DataError
+from ..language.joins import SIDE
 from ..language.spec import HIDDEN
 from ..planning.plan import Plan
 from ..planning.result_schema import REJECTED
+from ..planning.sides import side_names, with_side_names
 from ..ports import Failures
 from ..rows.panes import ScanRejects
 from ..rows.sequence import Sequences
@@ -36,8 +38,9 @@ def check_rejected(rejected: str) -> None:
         raise ConfigError(f"rejected: {rejected!r} is none of {words}", "say one of these")
 
 
-def with_rejected(result: pa.Schema, rows: pa.Schema) -> pa.Schema:
+def with_rejected(plan: Plan, rows: pa.Schema) -> pa.Schema:
     """Return the schema of a result with `REJECTED`. ``rows``: the columns of the input, which a rejected row has."""
+    result, rows = plan.schema, with_side_names(rows, plan.options.join)
     if REJECTED in result.names:
         raise ConfigError(f"the result would have two columns {REJECTED!r}", "give the aggregate or key another name")
     texts = [pa.field("reason", pa.string()), pa.field("detail", pa.string())]
@@ -151,7 +154,10 @@ class RowRejects:
         order = np.argsort(rows, kind="stable")
         kind = self.schema.field(REJECTED).type
         shown = [combined(table.column(name)).take(pa.array(rows[order])) for name in columns.names]
-        row = pa.StructArray.from_arrays(shown, fields=list(kind.field("row").type))
+        fields = list(kind.field("row").type)
+        names = zip(shown, fields, strict=True)
+        shown = [side_names(own) if each.name == SIDE and pa.types.is_string(each.type) else own for own, each in names]
+        row = pa.StructArray.from_arrays(shown, fields=fields)
         texts = [pa.concat_arrays(each).take(pa.array(order)) for each in (self._reasons, self._details)]
         why = pa.StructArray.from_arrays([*texts, row], fields=list(kind))
         nulls = [pa.nulls(len(rows), each.type) for each in self.schema if each.name != REJECTED]

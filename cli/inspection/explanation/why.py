@@ -18,8 +18,9 @@ from ....windowing.errors import ConfigError
 from ....windowing.errors import shown as shown_text
 from ....windowing.kinds.facts import Fact, KeyPanes
 from ....windowing.language.joins import SIDE
+from ....windowing.language.sentences import window_text
 from ....windowing.planning.plan import Plan
-from ....windowing.planning.sides import SIDES
+from ....windowing.planning.sides import side_names
 from ....windowing.ports import Source, Split
 from ....windowing.rows.panes import reason, rows_shown
 from ....windowing.rows.projection import Project
@@ -215,7 +216,7 @@ def with_sides(panes: KeyPanes, rows: InputRows) -> InputRows:
         return rows
     order = np.argsort(panes.sequences.pos)
     at = order[np.searchsorted(panes.sequences.pos, rows.pos[rows.at], sorter=order)]
-    names = pa.array([None, *SIDES.values(), "both"]).take(panes.column(SIDE).take(pa.array(at)))
+    names = side_names(panes.column(SIDE).take(pa.array(at)))
     table = rows.table.select([name for name in rows.table.column_names if name != SIDE])
     return replace(rows, table=table.add_column(0, SIDE, names))
 
@@ -303,7 +304,7 @@ def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought
         told += plan.kind.explain_rows(panes, at) if len(at) else ()
     return MissingWindow(
         result.shown,
-        str(plan.spec),
+        window_text(plan.spec, plan.options),
         {name: scalar_text(value) for name, value in sought.key.items()},
         sought.words,
         total,
@@ -376,7 +377,7 @@ def explain(
         others = np.array([each for each in named if not (pos == each).any()], np.int64)
         return Explanation(
             result.shown,
-            str(plan.spec),
+            window_text(plan.spec, plan.options),
             {name: scalar_text(value) for name, value in sought.key.items()},
             found.number,
             {name: scalar_text(value) for name, value in found.row.items() if not name.startswith("_")},

@@ -391,6 +391,7 @@ def test_pairs_that_do_not_match_are_counted(tmp_path: Path) -> None:
     text = why(tmp_path, "out", "--only", "k=1", "--window", "1")
     assert "which has 1 partner among 3 right rows of its key from 2 to 5" in text
     assert "its 2 rows" in text
+    assert 'spec     around(2, 1) --join "r=quotes.csv on k by t left" --match "r_v > 3"\n' in text
     text = why(tmp_path, "out", "--only", "k=1", "--window", "0")
     assert "which has 0 partners among 2 right rows of its key from -1 to 2" in text
 

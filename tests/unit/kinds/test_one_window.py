@@ -235,3 +235,13 @@ def test_no_more_pairs_are_made_at_a_time_than_a_piece_has_where_aggregates_merg
         found = joined(rows, "time(9)", "inner", match=None, aggregates=["n=count()", "s=sum(id * r_id)"])
     assert sizes == [30] * 13 + [10]
     assert found.column("n").to_pylist() == [400]
+
+
+def test_rejected_rows_of_a_batch_say_the_side_that_they_are_of() -> None:
+    logs = [pa.table({"k": ["a", "a"], "t": pa.array([1, None], pa.int64())}) for _ in range(2)]
+    found = wincli.aggregate(logs[0], "time(3)", join={"r on k by t": logs[1]}, rejected="column")
+    rejected = [row for row in found["_rejected"].to_pylist() if row is not None]
+    assert [(each["reason"], each["row"]["_side"]) for each in rejected] == [
+        ("null_order", "right"),
+        ("null_order", "left"),
+    ]
