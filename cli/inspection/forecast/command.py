@@ -114,8 +114,10 @@ def _sections(forecast: Forecast) -> Iterator[tuple[str, Sequence[str]]]:
         yield "notes", forecast.notes
 
 
-def _ends_text(ends: Values) -> str:
+def _ends_text(ends: Values | None) -> str:
     """Return when both sides of a join end, and what that means for rows of the next unit."""
+    if ends is None:
+        return "when the left and the right end is not known: statistics of Parquet files would say it"
     text, later = (
         f"the left ends at {ends['left']}, the right at {ends['right']}",
         "left" if ends["left_behind"] else "right",

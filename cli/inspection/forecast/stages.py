@@ -233,7 +233,7 @@ def input_of(plan: JobPlan) -> Values:
         "columns": list(input_columns(plan.job, source, plan.stages[0].plan)),
         "skipped": list(source.skipped),  # unreadable paths that are passed over, each with its reason
         "cut_at": plan.cut_at,
-        **({} if (ends := ends_of_sides(source)) is None else {"ends": ends}),  # of both sides of a join
+        **({} if sides_of(source) is None else {"ends": ends_of_sides(source)}),
     }
 
 

@@ -11,7 +11,9 @@ from typing import Any, Literal
 from ....conf.ranges import Kind, Unit, compact, kind_of, unit_at, unit_of
 from ....readers.files.walk import MANIFEST
 from ....windowing.errors import shown
-from ....windowing.ports import Counts
+from ....windowing.language.joins import LEFT, parse_join
+from ....windowing.planning.sides import SIDES
+from ....windowing.ports import Counts, InputFile
 from ....windowing.support.amounts import count_of, reason_counts
 from ....windowing.support.redaction import redacted, redacted_path
 from ....writers.commit.result_files import missing_file
@@ -175,6 +177,7 @@ def _as_json(status: Status) -> dict[str, Any]:
             _OUT[status.what]: unit.out,
             "rejected": unit.rejected,
             "held": unit.held,
+            **({"files": _paths(sides)} if (sides := _files_of_sides(unit)) else {}),
             **({"expectations": [dict(each) for each in unit.expectations]} if unit.expectations else {}),
             "stages": [
                 {"name": stage.name, **_account_as_json(account, account.balanced)}
@@ -204,6 +207,17 @@ def _as_json(status: Status) -> dict[str, Any]:
     }
 
 
+def _files_of_sides(unit: UnitRecord) -> list[tuple[str, tuple[InputFile, ...]]]:
+    """Return the files that a unit has read of its input and of each log that it joins; none where it joins none."""
+    joins = (parse_join(stage["join"]) for stage in unit.job.get("stages", ()) if stage.get("join"))
+    logs = [(join.name, unit.enrich[join.name]) for join in joins if join.path is not None and join.name in unit.enrich]
+    return [(SIDES[LEFT], unit.inputs), *logs] if logs else []
+
+
+def _paths(sides: Sequence[tuple[str, Sequence[InputFile]]]) -> dict[str, list[str]]:
+    return {side: [redacted_path(file.path) for file in files] for side, files in sides}
+
+
 _OUT = {"state": "windows_out", "range": "rows_out", "result": "rows_out"}
 
 
@@ -220,12 +234,13 @@ def _lines(status: Status) -> list[str]:
     units = status.units
     span = f", {units[0].label}" + (f"..{units[-1].label}" if len(units) > 1 else "") if units else ""
     lines = [f"{status.path}: {count_of(len(units), 'unit')}{span}"] if status.what != "result" else []
-    rows: list[tuple[str, ...]] = [
-        ("unit", WORDS["rows_in"], _OUT[status.what].replace("_", " "), WORDS["held"], WORDS["rejected"])
-    ]
-    for unit in units:
+    heads = ("unit", WORDS["rows_in"], _OUT[status.what].replace("_", " "), WORDS["held"], WORDS["rejected"])
+    sides = [_files_of_sides(unit) for unit in units]
+    rows: list[tuple[str, ...]] = [heads + (("files",) if any(sides) else ())]
+    for unit, own in zip(units, sides, strict=True):
         counts = [f"{count:,}" for count in (unit.rows_in, unit.out, unit.held)]
-        rows.append((shown(unit.label), *counts, shown(reason_counts(unit.rejected)) or "0"))
+        files = [", ".join(f"{len(each):,} {side}" for side, each in own)] if any(sides) else []
+        rows.append((shown(unit.label), *counts, shown(reason_counts(unit.rejected)) or "0", *files))
     lines += side_by_side(rows, right=(1, 2, 3)) if units else []
     lines += [f"gaps: {compact(status.gaps)}"] if status.gaps else []
     several = len(status.last_stages) > 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -256,6 +257,35 @@ def test_a_late_row_is_rejected_whatever_its_key(tmp_path: Path, how: str, reaso
     assert manifest(tmp_path / "two" / "out1")["counts"]["rejected"] == reasons
 
 
+def test_rejected_rows_say_the_side_that_they_are_of(tmp_path: Path) -> None:
+    logs = keyed((1, "a"), (9, "a")), pa.Table.from_pylist([{"t": None, "k": "a"}, {"t": 2, "k": "a"}], KEYED)
+    run_nights(tmp_path, "on k by t", logs, (keyed((3, "a")), keyed((4, "a"))), more=("--window", "time(2)"))
+    found = []
+    for out in ("out0", "out1"):
+        parts = sorted((tmp_path / out / "_rejected").glob("*.ndjson"))
+        found.append([json.loads(line) for part in parts for line in part.read_text().splitlines()])
+    assert [[(row["reason"], row["row"]["_side"], row["row"]["t"]) for row in rows] for rows in found] == [
+        [("null_order", "right", None)],
+        [("late", "right", 4), ("late", "left", 3)],
+    ]
+
+
+def test_status_says_which_files_of_each_side_a_unit_has_read(tmp_path: Path) -> None:
+    put_logs(tmp_path)
+    run(tmp_path, "q=r/{date}.parquet on k", "l/{date}.parquet", "nights/{date}", *RANGE)
+    run(tmp_path, "q on k by ts", "l", "one")
+    for path in ("state", "nights"):
+        lines = done(tmp_path, "status", path).out.splitlines()
+        assert lines[1].endswith("rejected  files")
+        assert [line.endswith("1 left, 1 q") for line in lines[2:5]] == [True] * DAYS
+        units = json.loads(done(tmp_path, "status", path, "--json").out)["units"]
+        read = [{side: [Path(each).parts[-2:] for each in files] for side, files in unit["files"].items()}
+                for unit in units]  # fmt: skip
+        names = [f"2026-01-0{day + 1}.parquet" for day in range(DAYS)]
+        assert read == [{"left": [("l", name)], "q": [("r", name)]} for name in names]
+    assert "files" not in json.loads(done(tmp_path, "status", "one", "--json").out)["units"][0]
+
+
 PLANNED = [
     (("--window", "around(2h, 1h)", "--match", "q_m > v"), "pane 0: "),
     (("--window", "sliding, count(2) join count(1)"), "pane 0: "),
@@ -291,7 +321,15 @@ def test_a_plan_says_when_both_sides_end(tmp_path: Path) -> None:
     out = " ".join(done(tmp_path, "plan", *join, "l.parquet", "out").out.split())
     assert "the left ends at 9, the right at 30: at most 2 rows of the right are behind it" in out
     (tmp_path / "l.csv").write_text("t,v\n1,2\n")
-    assert "ends at" not in done(tmp_path, "plan", *join, "l.csv", "out").out
+    (tmp_path / "r.csv").write_text("at,m\n2,1\n")
+    of_text = ("--join", "q=r.csv by t=at", "--window", "around(3, 0)")
+    for words in (("l.csv",), ("l.parquet", *of_text), ("l.csv", *of_text)):
+        out = " ".join(done(tmp_path, "plan", *(words[1:] or join), words[0], "out").out.split())
+        assert "when the left and the right end is not known" in out
+        assert "ends at" not in out
+        told = json.loads(done(tmp_path, "plan", *(words[1:] or join), words[0], "out", "--json").out)
+        assert told["input"]["ends"] is None
+    assert "not known" not in done(tmp_path, "plan", "--window", "count(1)", "l.csv", "out").out
 
 
 @pytest.mark.parametrize("says_sides", [True, False])
