@@ -31,7 +31,7 @@ from ..files.walk import ListedFile
 from ..options import ReadOptions
 from ..values.casts import caster
 from ..values.kinds import INT, NOTHING, TEXT, Kind, infer, join
-from ..values.record_bounds import Dialect, Records, Tally, count_line_ends, locate, tally
+from ..values.record_bounds import Dialect, Records, Tally, count_line_ends, locate, tally, warm
 from ..values.types import ColumnType, Int64s, is_text
 from ..values.value_kinds import UNSURE
 from .split_rows import ReadRequest, SplitPlan, SplitRows, converted, without_rows
@@ -237,6 +237,7 @@ def plan_input(
 ) -> tuple[CsvReader, SplitPlan]:
     """Scan the files once and divide them into splits of whole lines. Raises `InputError` naming a file."""
     reader = CsvReader(options.delimiter, options.multiline, frozenset(given))
+    warm()
     return reader, plan_text_files(reader, files, options, given, executor)
 
 

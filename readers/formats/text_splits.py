@@ -19,7 +19,7 @@ from ..files.walk import ListedFile
 from ..options import ReadOptions
 from ..values import timestamps
 from ..values.kinds import NOTHING, Kind, join, type_of
-from ..values.record_bounds import Records, warm
+from ..values.record_bounds import Records
 from ..values.types import ColumnType, Int64s
 from .split_rows import FormatReader, ReadRequest, Reject, SplitPlan, SplitRows, cut_plan
 
@@ -179,7 +179,6 @@ def plan_text_files(
 
     Raises `InputError` naming a file that cannot be read.
     """
-    warm()
     if any(kind.format and kind.unix_digits is None for kind in given.values()):
         timestamps.warm()
     typed = {name: kind.type for name, kind in given.items()}

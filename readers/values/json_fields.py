@@ -154,6 +154,8 @@ def warm() -> None:
     """Compile the loops or load them, so that workers that start later find them in the cache."""
     data = b'{"a": 1}\n'
     count_names(data)
+    count_line_ends(data)
+    are_objects(data, locate_lines(data)[0])
     fields = fields_of(data, ["a"])
     assert fields is not None, "the line is plain"
     fields.texts(data, "a")

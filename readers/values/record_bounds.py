@@ -136,10 +136,9 @@ def are_deep(data: bytes, records: Records) -> Mask:
 
 
 def warm() -> None:
-    """Compile the loops or load them, so that workers that start later find them in the cache."""
+    """Compile the loops over CSV or load them, so that workers that start later find them in the cache."""
     locate(b"a\n", Dialect(",", False))
     count_line_ends(b"a\n")
-    are_objects(b"{}\n", locate_lines(b"{}\n")[0])
 
 
 def _view(data: bytes) -> npt.NDArray[np.uint8]:
@@ -222,7 +221,7 @@ def _line_ends(data: npt.NDArray[np.uint8]) -> int:
     found = 0
     for i in range(data.size - 1):
         found += (data[i] == _LF) | ((data[i] == _CR) & (data[i + 1] != _LF))
-    return found + (data.size > 0 and data[data.size - 1] in (_LF, _CR))
+    return found + (data.size > 0 and (data[data.size - 1] == _LF or data[data.size - 1] == _CR))
 
 
 @njit(cache=True)

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from ...windowing.support.jit import first_one, inline, word_at
 from .kinds import BOOL, DATE, FLOAT, INT, STAMP, TEXT, ZONED
 
+# Kernels here do without ``in``: where a kernel that has it is loaded, numba imports 10 ms of modules.
+#
 # Loops over bytes that take eight of them at a time, as one number in which the first byte is the lowest.
 #
 # A byte that a loop looks for becomes one whose highest bit is set; a borrow or a carry can make others so only
@@ -61,7 +63,7 @@ def field_end(data: Bytes, i: int, n: int, delimiter: int) -> int:
         if found != 0:
             return i + (first_one(found) >> 3)
         i += _WORD
-    while i < n and data[i] not in (delimiter, _LF, _CR):
+    while i < n and data[i] != delimiter and data[i] != _LF and data[i] != _CR:
         i += 1
     return i
 
@@ -82,7 +84,7 @@ def plain_end(data: Bytes, i: int, n: int) -> int:
         if found != 0:
             return i + (first_one(found) >> 3)
         i += _WORD
-    while i < n and data[i] not in (_QUOTE, _BACKSLASH) and data[i] >= _SPACE:
+    while i < n and data[i] != _QUOTE and data[i] != _BACKSLASH and data[i] >= _SPACE:
         i += 1
     return i
 
@@ -112,7 +114,7 @@ def _is_word(data: Bytes, lo: int, small: bytes, capital: bytes) -> bool:
     for at in range(1, len(small)):
         is_small = is_small and data[lo + at] == small[at]
         is_capital = is_capital and data[lo + at] == capital[at]
-    return (is_small and data[lo] in (small[0], capital[0])) or (is_capital and data[lo] == capital[0])
+    return (is_small and (data[lo] == small[0] or data[lo] == capital[0])) or (is_capital and data[lo] == capital[0])
 
 
 @inline
@@ -137,7 +139,7 @@ def kind_of_number(data: Bytes, lo: int, hi: int) -> int:
             return UNSURE
     if i < hi and data[i] | _LOWER == _E:
         i += 1
-        if i < hi and data[i] in (_PLUS, _MINUS):
+        if i < hi and (data[i] == _PLUS or data[i] == _MINUS):
             i += 1
         start = i
         while i < hi and _ZERO <= data[i] <= _NINE:
@@ -169,7 +171,7 @@ def kind_of_time(data: Bytes, lo: int, hi: int) -> int:  # noqa: PLR0911 - a que
     i = lo + 10
     if i == hi:
         return DATE
-    if hi - i < 9 or data[i] not in (_SPACE, _UPPER_T) or data[i + 3] != _COLON or data[i + 6] != _COLON:
+    if hi - i < 9 or (data[i] != _SPACE and data[i] != _UPPER_T) or data[i + 3] != _COLON or data[i + 6] != _COLON:
         return UNSURE
     hour, minute, second = _two(data, i + 1), _two(data, i + 4), _two(data, i + 7)
     if not (0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 60):
@@ -205,7 +207,7 @@ def kind_of_field(data: Bytes, lo: int, hi: int) -> int:  # noqa: PLR0911 - a qu
     if letter == _N:  # nan, and nan(..) of any length
         return UNSURE if size > 1 and data[lo + 1] | _LOWER == _A else TEXT
     if letter == _I:
-        return UNSURE if size in (_INF, _INFINITY) else TEXT
+        return UNSURE if (size == _INF) | (size == _INFINITY) else TEXT
     if letter == _T and size == _TRUES:
         return BOOL if _is_word(data, lo, b"true", b"TRUE") else UNSURE
     if letter == _F and size == _FALSES:

@@ -62,6 +62,7 @@ def views_of_buffers(texts: pa.Array) -> tuple[Offsets, Bytes]:
 
 
 _WORD = 8  # bytes
+_MOST_NARROW = np.iinfo(np.int32).max
 _ONES = np.uint64(0x0101010101010101)
 _LOW = np.uint64(ord("-"))  # names of things mostly have no bytes below: digits, letters, -, ., /, : and _
 
@@ -426,7 +427,7 @@ def _gathered(offsets: Offsets, data: Bytes, picks: Ints) -> tuple[Offsets, Byte
         begin, stop = offsets[picks[i]], offsets[picks[i] + 1]
         size += stop - begin
         begins[i], bounds[i + 1] = begin, size
-    if size > np.iinfo(bounds.dtype).max:
+    if bounds.itemsize == 4 and size > _MOST_NARROW:
         return bounds, np.empty(0, np.uint8), size
     # Eight bytes at once, also beyond the end of a text: the next text is written over them, and behind the last there
     # is room for eight. The last eight bytes of the source are read one by one: nothing may be read behind them.

@@ -7,7 +7,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -35,7 +35,7 @@ def dispatcher(kernel: Kernel) -> Any:
     Numba compiles again if the source of a kernel changes, but does not notice changes in kernels and constants of
     other modules that are compiled into it. So the name in the cache contains a digest of these as well.
     """
-    options, function = kernel.options, _with_kernels(kernel)
+    options, function = kernel.options, _copy(kernel.py_func)
     if options.get("cache"):
         apart = [
             f"{name}={value}" for name, value in options.items() if name == "_nrt"
@@ -47,18 +47,25 @@ def dispatcher(kernel: Kernel) -> Any:
         made = numba.njit(**{**options, "cache": False})(function)
     if (file := getattr(made._cache, "_cache_file", None)) is not None:
         file._load_index = partial(_index_or_none, file._load_index)
-        made._cache.load_overload = partial(_loaded, made._cache)
+        made._cache.load_overload = partial(_loaded, made._cache, function)
+    else:
+        make_called(function)
     return made
 
 
-def _with_kernels(kernel: Kernel) -> FunctionType:
-    """Return the function of a kernel, with the kernels that it calls as numba knows them."""
-    of = kernel.py_func
-    called = {name: of.__globals__.get(name) for name in _names(of.__code__)}
-    made = {name: value.make() for name, value in called.items() if isinstance(value, Kernel | Intrinsic)}
-    function = FunctionType(of.__code__, {**of.__globals__, **made}, of.__name__, of.__defaults__, of.__closure__)
+def _copy(of: FunctionType) -> FunctionType:
+    """Return a function with globals of its own."""
+    function = FunctionType(of.__code__, {**of.__globals__}, of.__name__, of.__defaults__, of.__closure__)
     function.__qualname__, function.__doc__ = of.__qualname__, of.__doc__
     return function
+
+
+def make_called(function: FunctionType) -> None:
+    """Give a function the kernels that it calls as numba knows them, before it is compiled."""
+    for name in _names(function.__code__):
+        value = function.__globals__.get(name)
+        if isinstance(value, Kernel | Intrinsic):
+            function.__globals__[name] = value.make()
 
 
 def _names(code: CodeType) -> set[str]:
@@ -66,13 +73,17 @@ def _names(code: CodeType) -> set[str]:
     return set(code.co_names).union(*inner)
 
 
-def _loaded(cache: Any, signature: Any, context: Any) -> Any:
+def _loaded(cache: Any, function: FunctionType, signature: Any, context: Any) -> Any:
     """Load a compiled kernel from the cache as numba does, but without what only compiling needs, a fifth of a second.
 
-    Numba imports all that it can compile before it looks into the cache. It does so again where it compiles.
+    Numba imports all that it can compile before it looks into the cache. It does so again where it compiles; only there
+    are the kernels needed that this one calls.
     """
     rtsys.initialize(context)
-    return cache._load_overload(signature, context)
+    found = cache._load_overload(signature, context)
+    if found is None:
+        make_called(function)
+    return found
 
 
 def _index_or_none(load: Callable[[], dict[Any, str]]) -> dict[Any, str]:
@@ -98,6 +109,7 @@ def _refusal(folder: Path, code: Path) -> str | None:
     return REFUSED[folder]
 
 
+@cache
 def _digest(function: FunctionType, *apart: str) -> str:
     """A digest of a function: its code, the kernels that it calls, and the constants that it reads."""
     code = function.__code__

@@ -16,6 +16,7 @@ import pytest
 
 from support.places import TESTS
 from wincli.readers.values.value_kinds import field_end
+from wincli.windowing.support import compiler
 
 CALLER = """
 from typing import NamedTuple
@@ -146,6 +147,7 @@ def test_kernels_are_defined_without_numba_and_the_first_that_is_called_loads_it
 
 def test_a_helper_of_kernels_counts_no_references() -> None:
     options = dict(field_end.targetoptions)
+    compiler.make_called(field_end.compiled.py_func)
     assert options["_nrt"] is False
     helper = numba.jit(**options)(field_end.compiled.py_func)  # not from the cache, which has no code to look at
     assert helper(np.frombuffer(b"a,b", np.uint8), 0, 3, ord(",")) == 1

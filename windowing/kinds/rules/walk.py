@@ -32,6 +32,8 @@ from .reach import (
     take_back,
 )
 
+_MOST = np.iinfo(np.int64).max  # asked for in a kernel, numba imports 16 ms of modules where it is loaded
+
 Rules = npt.NDArray[np.int16]
 """Places of rules in their spec; -1: none."""
 
@@ -343,7 +345,7 @@ def _take_values(first: Any, amount: Any, values: Any, amounts: Any, row: int) -
 
 @inline
 def _least(limit: Ints) -> int:
-    least = np.iinfo(np.int64).max
+    least = _MOST
     for c in range(len(limit)):
         least = min(least, limit[c])
     return least
