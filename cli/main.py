@@ -140,6 +140,7 @@ app.add_typer(state)
 
 def main() -> NoReturn:
     """Run the command line, and exit with the exit code of the command."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads when it is imported, which nothing uses
     guard_streams()
     stop_on_signals()
     leave_out_working_folder()
