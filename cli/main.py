@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable
+from copy import copy
 from functools import cache
 from itertools import pairwise
 from typing import Annotated, Any, NoReturn
@@ -173,7 +174,7 @@ def _main(arguments: list[str]) -> int:
 
 def _call_app(arguments: list[str], messages: Messages) -> Any:
     try:
-        return _app_command()(args=arguments, prog_name="wincli", standalone_mode=False)
+        return _app_command(next(iter(arguments), ""))(args=arguments, prog_name="wincli", standalone_mode=False)
     except Exception as error:
         if hasattr(error, "format_message"):
             # Report an error of the command line itself in one line; a bare ``wincli`` shows the help.
@@ -186,9 +187,15 @@ def _call_app(arguments: list[str], messages: Messages) -> Any:
 
 
 @cache
-def _app_command() -> Any:
-    """Return the command that typer makes of `app`; a process that runs many commands waits for it once."""
-    return typer.main.get_command(app)
+def _app_command(called: str = "") -> Any:
+    """Return the command that typer makes of `app`; a process that runs many commands waits for it once.
+
+    ``called``: the name of the command that is called. What typer makes of the others, and takes as long, is left out.
+    """
+    one = copy(app)
+    one.registered_commands = [each for each in app.registered_commands if each.callback.__name__ == called]
+    one.registered_groups = []
+    return typer.main.get_command(one if one.registered_commands else app)
 
 
 def _told(error: Any, arguments: list[str]) -> ConfigError:
