@@ -90,8 +90,8 @@ class Pairs:
     def with_alone(self, left: Ints, lo: Ints, hi: Ints) -> Pairs:
         """Return the pairs, and behind them a pane for each of some rows that come out alone: spans without tags."""
         bounds = np.append(self.bounds, len(self.left) + 1 + np.arange(len(left)))
-        spans = (np.append(own, new) for own, new in ((self.left, left), (self.lo, lo), (self.hi, hi)))
-        return Pairs(bounds, *spans, self.right)
+        lefts, los, his = (np.append(own, new) for own, new in ((self.left, left), (self.lo, lo), (self.hi, hi)))
+        return Pairs(bounds, lefts, los, his, self.right)
 
 
 @kernel

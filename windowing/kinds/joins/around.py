@@ -210,8 +210,8 @@ class AroundKind(WindowKind):
         number = np.arange(len(key)) - np.repeat(np.cumsum(counts) - counts, counts)
         start, end, instant = (sides.grid.to_arrow(each) for each in (low, high, at))
         rows = self._membership(sides, key, pairs, context)
-        behind = np.full(len(key), 2, np.int8)  # the rows of the instant
-        panes = Panes(key, number, rows, cause, closed_by, start, end, instant, pairs=pairs, turn=behind)
+        last = np.full(len(key), 2, np.int8)  # behind the rows of the instant
+        panes = Panes(key, number, rows, cause, closed_by, start, end, instant, pairs=pairs, turn=last)
         return panes, signals.marks
 
     def _membership(self, sides: _Sides, key: Ints, pairs: Pairs, context: WindowContext) -> Ranges:
