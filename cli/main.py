@@ -193,7 +193,9 @@ def _app_command(called: str = "") -> Any:
     ``called``: the name of the command that is called. What typer makes of the others, and takes as long, is left out.
     """
     one = copy(app)
-    one.registered_commands = [each for each in app.registered_commands if getattr(each.callback, "__name__", "") == called]
+    one.registered_commands = [
+        each for each in app.registered_commands if getattr(each.callback, "__name__", "") == called
+    ]
     one.registered_groups = []
     return typer.main.get_command(one if one.registered_commands else app)
 
