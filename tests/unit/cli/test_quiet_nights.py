@@ -147,12 +147,15 @@ def words_of_error(form: str, case: str, place: str, way: str) -> Sequence[str] 
     return ("no column 'amount'", file, "--schema 'amount:TYPE'") if case == "a column is missing" else None
 
 
-COURSES = [
+ALL = [
     *((form, "state", place) for form in ("csv", "parquet") for place in PLACES),
     *((form, "state", place) for form in ("jsonl", "orc") for place in ("first", "last")),
     *(("csv", "jobs", place) for place in ("first", "middle")),
     *(("orc", "no state", place) for place in ("first", "last")),
 ]
+OFTEN = {*(each for each in ALL if each[2] == "first"), ("csv", "state", "middle"), ("parquet", "state", "last")}
+"""Each format and each way, and each place; `scripts/nightly` runs the others."""
+COURSES = [pytest.param(*each, marks=() if each in OFTEN else pytest.mark.nightly) for each in ALL]
 
 
 @pytest.mark.parametrize(("form", "way", "place"), COURSES)
