@@ -29,7 +29,7 @@ LONG = (
     *("test_browser.py", "test_conditions.py", "test_incremental_runs.py"),
     *("test_sliding.py", "test_tumbling_laws.py", "test_jit.py", "test_sketches.py", "test_lake_matrix.py"),
     *("test_why_laws.py", "test_jobs.py", "test_preaggregate.py", "test_damage.py"),
-    *("test_completion.py", "test_init.py"),
+    *("test_completion.py", "test_init.py", "test_quiet_nights.py", "test_lake_tables.py", "test_hostile_page.py"),
 )
 """The files whose tests take long together, the longest first: those of the command line and Spark, then the others.
 
