@@ -29,43 +29,35 @@ config._config_fname = os.devnull
 _WORD = ir.IntType(64)
 
 
-def dispatcher(kernel: Kernel) -> Any:
-    """Return what numba makes of a kernel.
+def dispatcher(kernel: Kernel, **more: bool) -> Any:
+    """Return what numba makes of a kernel; ``more``: options besides its own.
 
     Numba compiles again if the source of a kernel changes, but does not notice changes in kernels and constants of
     other modules that are compiled into it. So the name in the cache contains a digest of these as well.
     """
-    options, function = kernel.options, _copy(kernel.py_func)
-    if options.get("cache"):
-        apart = [
-            f"{name}={value}" for name, value in options.items() if name == "_nrt"
-        ]  # a function may be two kernels
-        function.__qualname__ = f"{function.__qualname__}-{_digest(kernel.py_func, *apart)}"
+    options, of = kernel.options | more, kernel.py_func
+    function = FunctionType(of.__code__, {**of.__globals__}, of.__name__, of.__defaults__, of.__closure__)
+    function.__qualname__, function.__doc__ = of.__qualname__, of.__doc__
+    if options.get("cache"):  # a function may be two kernels
+        apart = [f"{name}={value}" for name, value in options.items() if name == "_nrt" or name in more]
+        function.__qualname__ = f"{function.__qualname__}-{_digest(of, *apart)}"
     made = numba.njit(**options)(function)
     place = made.stats.cache_path if options.get("cache") else None
     if place is not None and _refusal(Path(place), Path(function.__code__.co_filename)):
         made = numba.njit(**{**options, "cache": False})(function)
-    if (file := getattr(made._cache, "_cache_file", None)) is not None:
+    if (file := getattr(made._cache, "_cache_file", None)) is None:
+        _make_called(function)
+    else:
         file._load_index = partial(_index_or_none, file._load_index)
         made._cache.load_overload = partial(_loaded, made._cache, function)
-    else:
-        make_called(function)
     return made
 
 
-def _copy(of: FunctionType) -> FunctionType:
-    """Return a function with globals of its own."""
-    function = FunctionType(of.__code__, {**of.__globals__}, of.__name__, of.__defaults__, of.__closure__)
-    function.__qualname__, function.__doc__ = of.__qualname__, of.__doc__
-    return function
-
-
-def make_called(function: FunctionType) -> None:
-    """Give a function the kernels that it calls as numba knows them, before it is compiled."""
-    for name in _names(function.__code__):
-        value = function.__globals__.get(name)
-        if isinstance(value, Kernel | Intrinsic):
-            function.__globals__[name] = value.make()
+def _make_called(function: FunctionType) -> None:
+    """Put what numba compiles in place of the kernels that a function calls."""
+    found = {name: function.__globals__.get(name) for name in _names(function.__code__)}
+    made = {name: value.make_called() for name, value in found.items() if isinstance(value, Kernel | Intrinsic)}
+    function.__globals__.update(made)
 
 
 def _names(code: CodeType) -> set[str]:
@@ -76,13 +68,13 @@ def _names(code: CodeType) -> set[str]:
 def _loaded(cache: Any, function: FunctionType, signature: Any, context: Any) -> Any:
     """Load a compiled kernel from the cache as numba does, but without what only compiling needs, a fifth of a second.
 
-    Numba imports all that it can compile before it looks into the cache. It does so again where it compiles; only there
-    are the kernels needed that this one calls.
+    Numba imports all that it can compile before it looks into the cache. It does so again where it compiles. Nor are
+    the kernels made that this one calls, which are five times as many: where the cache has none, it is compiled next.
     """
     rtsys.initialize(context)
     found = cache._load_overload(signature, context)
     if found is None:
-        make_called(function)
+        _make_called(function)
     return found
 
 

@@ -19,6 +19,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 REFUSED: dict[Path, str | None] = {}
 """The cache folders of compiled kernels that were checked: the reason why a folder is not used, None if it is used."""
 
+_CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 
 class Kernel:
     """A function that numba compiles, or loads from its cache, where it is first called.
@@ -26,13 +28,14 @@ class Kernel:
     It has all attributes of the compiled function, and asking for one makes it, too.
 
     ``py_func``: the function in Python.
-    ``compiled``: numba's dispatcher, None until it is made.
+    ``compiled``: numba's dispatcher, None until it is made; ``called``: that for other kernels, which alone call it.
     """
 
     def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
         self.py_func, self.options = function, options
         self.__doc__ = function.__doc__
         self.compiled: Any = None
+        self.called: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
         return (self.compiled or self.make())(*arguments)
@@ -48,6 +51,12 @@ class Kernel:
             self.compiled = _compiler().dispatcher(self)
         return self.compiled
 
+    def make_called(self) -> Any:
+        """Return the dispatcher for kernels that call this one: Python cannot call it, which takes long to compile."""
+        if self.called is None:
+            self.called = _compiler().dispatcher(self, **_CALLED)
+        return self.called
+
 
 class Intrinsic:
     """An operation that only kernels have, by the name that it has in `compiler`."""
@@ -55,7 +64,7 @@ class Intrinsic:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def make(self) -> Any:
+    def make_called(self) -> Any:
         """Return what numba calls an intrinsic."""
         return getattr(_compiler(), self._name)
 

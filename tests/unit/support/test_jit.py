@@ -16,7 +16,8 @@ import pytest
 
 from support.places import TESTS
 from wincli.readers.values.value_kinds import field_end
-from wincli.windowing.support import compiler
+from wincli.windowing.support.compiler import dispatcher
+from wincli.windowing.support.jit import Kernel
 
 CALLER = """
 from typing import NamedTuple
@@ -146,9 +147,15 @@ def test_kernels_are_defined_without_numba_and_the_first_that_is_called_loads_it
 
 
 def test_a_helper_of_kernels_counts_no_references() -> None:
-    options = dict(field_end.targetoptions)
-    compiler.make_called(field_end.compiled.py_func)
+    options = {**field_end.options, "cache": False}  # what is loaded from the cache has no code to look at
     assert options["_nrt"] is False
-    helper = numba.jit(**options)(field_end.compiled.py_func)  # not from the cache, which has no code to look at
+    helper = dispatcher(Kernel(field_end.py_func, options))
     assert helper(np.frombuffer(b"a,b", np.uint8), 0, 3, ord(",")) == 1
     assert all("NRT_" not in code for code in helper.inspect_llvm().values())
+
+
+def test_what_kernels_call_is_compiled_without_an_entry_for_python_and_kept_apart_from_what_has_one() -> None:
+    alone, called = field_end.make(), field_end.make_called()
+    assert called.targetoptions["no_cpython_wrapper"] is called.targetoptions["no_cfunc_wrapper"] is True
+    assert not alone.targetoptions.keys() & {"no_cpython_wrapper", "no_cfunc_wrapper"}
+    assert alone.py_func.__qualname__ != called.py_func.__qualname__, "the name in the cache"
