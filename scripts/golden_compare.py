@@ -23,14 +23,16 @@ KEYS: Mapping[str, str] = {
     "versions": "of packages, and of wincli itself, which a checkout may raise",
     "checksum of the document": "it covers the ids and times of the document",
 }
-NEW = {"join", "match"}
-"""Keys of jobs that only one of the two checkouts has: they are left out on both sides where nothing is asked."""
+NEW = {"digest", "digests", "bases"}
+"""Keys that only one of the two checkouts records: they are left out on both sides."""
 TEXTS: tuple[tuple[str, str, str], ...] = (
     (
-        r'"(join|match)": ?null,\s*',
-        "",
-        "keys of jobs that only one checkout has",
+        r"units (may be computed beforehand: --jobs N runs up to N at the same time"
+        r"|run one after the other: open windows of one unit go on in the next)",
+        "units <in which order>",
+        "a plan says it, and only one checkout computes units on a state beforehand",
     ),
+    (r"(; choose an output folder|; choose a state folder) apart from (it|the inputs)", r"\1 apart", "in fewer words"),
     (r'(\["wincli","|pypi\.org/project/wincli/)\d+\.\d+\.\d+', r"\1<version>", "of a checkout"),
     (r'(wincli_info\{[^}]*version=")[\d.]+', r"\1<version>", "the same in metrics"),
     (r'dapterVersion": "[\d.]+", "version": "[\d.]+"', 'dapterVersion": <version>', "the same in lineage"),
@@ -120,11 +122,7 @@ class Masks:
     def document(self, told: Any) -> Any:
         """Mask a JSON document; ids first, so that texts around them know them."""
         if isinstance(told, dict):
-            return {
-                self.text(name): self._value(name, value)
-                for name, value in told.items()
-                if not (name in NEW and value is None)
-            }
+            return {self.text(name): self._value(name, value) for name, value in told.items() if name not in NEW}
         if isinstance(told, list):
             return [self.document(each) for each in told]
         if type(told) is int and (shown := self.text(str(told))) != str(told):
@@ -132,6 +130,8 @@ class Masks:
         return self.text(told) if isinstance(told, str) else told
 
     def _value(self, name: str, value: Any) -> Any:
+        if name == "format" and value in (2, 3):  # of the record of a unit: with digests it is 3
+            return "<format of a record>"
         if name in KEYS and value is not None:
             return f"<{name} of {sorted(value)}>" if isinstance(value, dict) else f"<{name}>"
         return self.document(value)

@@ -217,7 +217,9 @@ def in_fork(words: Any, folder: Path, spark: str, calls: Path | None, modules: P
     if pid == 0:
         import signal
 
-        signal.alarm(240 if spark == "spark" else 40)  # a command without an end
+        signal.alarm(240)  # a command without an end
+        if spark != "spark":  # the same of its own time, which other processes do not take from it
+            signal.setitimer(signal.ITIMER_PROF, 40)
         os.chdir(folder)
         words = list(words)
         source = words[words.index("<") + 1] if "<" in words else os.devnull
