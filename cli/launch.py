@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 16 << 20
 """Bytes of the files that a run may read, and a unit of a range on average: a task reads more than that at a time."""
-_MOST_FILES = 20_000
+_MOST_FILES = 20_000  # and folders
 """Listing more takes longer than Spark takes to start."""
 _SIGNS = "*?[{"
 
@@ -78,11 +78,15 @@ def needs_threads(job: Job) -> bool:
 
 
 def _sizes(path: Path) -> Iterator[int]:
-    """Yield the bytes of all files at and below a path; none of what cannot be read, of which the reader will tell."""
+    """Yield the bytes of all files at and below a path, and 0 for each folder: links may lead round and round in them.
+
+    Of what cannot be read it yields nothing: the reader will tell.
+    """
     try:
         if not path.is_dir():
             yield path.stat().st_size
             return
+        yield 0
         with os.scandir(path) as entries:
             for entry in entries:
                 yield from _sizes(Path(entry.path)) if entry.is_dir() else (entry.stat().st_size,)

@@ -51,10 +51,14 @@ def test_units_of_a_range_count_on_average(tmp_path: Path) -> None:
 
 
 def test_many_files_are_not_counted_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "_MOST_FILES", 3)
+    monkeypatch.setattr(launch, "_MOST_FILES", 4)  # the folder and three files
     for number in range(4):
         put(tmp_path / "log" / f"{number}.csv", 1)
         assert asks(str(tmp_path / "log")) == (number < 3)
+    for name in "ab":  # from each of them both lead on, 40 links deep
+        (tmp_path / "round").mkdir(exist_ok=True)
+        (tmp_path / "round" / name).symlink_to(".")
+    assert not asks(str(tmp_path / "round"))
 
 
 @pytest.mark.parametrize(
