@@ -12,6 +12,8 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
+import numpy as np
+
 from .jit import REFUSED, Intrinsic, Kernel
 from .trusted_folders import planted, way_in, way_in_beside
 
@@ -110,6 +112,8 @@ def _digest(function: FunctionType, *apart: str) -> str:
         value = function.__globals__.get(name)
         if isinstance(value, Kernel):
             value = _digest(value.py_func)
+        if isinstance(value, np.generic | np.ndarray):
+            value = (value.dtype.str, value.tolist())
         if isinstance(value, int | float | str | tuple):
             parts.append(f"{name}={value!r}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]

@@ -109,7 +109,10 @@ def test_a_kernel_is_compiled_anew_where_what_it_needs_has_changed_or_others_can
     assert not (tmp_path / "named").exists(), "no configuration in the working folder is read"
     assert run() == ["10 loaded", "9 loaded"]
     assert run(CALLED.replace("i + 1", "i + 2"), pair="Both") == ["14 compiled", "9 compiled"]
-    assert run(CALLED.replace("FACTOR = 1", "FACTOR = 3"), pair="Both") == ["30 compiled", "9 loaded"]
+    for factor in (3, "numpy.int64(5)", "numpy.int64(7)"):
+        called = CALLED.replace("FACTOR = 1", f"import numpy\nFACTOR = {factor}")
+        total = 10 * int(str(factor).removeprefix("numpy.int64(").rstrip(")"))
+        assert run(called, pair="Both") == [f"{total} compiled", "9 loaded"]
     plant(marker, tmp_path / "code" / "__pycache__").chmod(0o666)
     first, _, told = run()
     assert (first, marker.exists()) == ("10 compiled", False)
