@@ -54,8 +54,8 @@ class Log:
         lines = [f"{day(n)}T{time}:00,{user},{x}" for time, user, x in change(day_of(n))]
         write(self.folder / "log" / f"dt={day(n)}", a__csv="\n".join(["ts,user,x", *lines, ""]))
 
-    def run(self, *args: str, code: int = 0, command: Sequence[str] = SESSIONS) -> Ran:
-        ran = wincli_here("run", *command, "log", "out", "--state", "st", *args, cwd=self.folder)
+    def run(self, *args: str, code: int = 0, command: Sequence[str] = SESSIONS, output: str = "out") -> Ran:
+        ran = wincli_here("run", *command, "log", output, "--state", "st", *args, cwd=self.folder)
         assert ran.code == code, ran.err
         return ran
 

@@ -100,7 +100,11 @@ def only_rewritten(root: str, table: DeltaTable, values: Values) -> bool:
         if system.get_file_info(log).type != fs.FileType.File:
             return True
         with system.open_input_stream(log) as file:
-            actions = [json.loads(line) for line in file.read().splitlines()]
+            lines = file.read().splitlines()
+        try:
+            actions = [json.loads(line) for line in lines]
+        except ValueError:  # it is damaged, and the library is less strict
+            return False
         taken = {(each["txn"]["appId"], each["txn"]["version"]) for each in actions if "txn" in each}
         if last is not None and (app_of(values), int(last, 16)) in taken:
             return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -109,8 +110,10 @@ def catalog_errors(address: TableAddress, error: type[WincliError]) -> Iterator[
 
 def reason(error: BaseException) -> str:
     """Return the first line of an error without secrets, or its type."""
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    return redacted(lines[0].strip().rstrip(".")[:_LONGEST]) if lines else type(error).__name__
+    lines, name = [line for line in str(error).splitlines() if line.strip()], type(error).__name__
+    text = redacted(lines[0].strip().rstrip(".")[:_LONGEST]) if lines else name
+    is_of_content = isinstance(error, LookupError | ValueError | zlib.error) and type(error) is not ValueError
+    return f"its metadata cannot be read ({name}: {text})" if is_of_content else text
 
 
 def open_catalog(name: str) -> Catalog:

@@ -262,6 +262,10 @@ class DeltaTable(VersionTable):
         table = self._table()
         return None if table is None else self._manifest(table, self._live(table))
 
+    def columns(self) -> list[str]:
+        table = self._table()
+        return [] if table is None else schema_of(table).names
+
     def _names(self) -> set[str]:
         table = self._table()
         head = f"{self.path.below}/" if self.path.below else ""

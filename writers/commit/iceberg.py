@@ -185,6 +185,10 @@ class IcebergTable(VersionTable):
         table = self._table()
         return None if table is None else self._manifest(table)
 
+    def columns(self) -> list[str]:
+        table = self._table()
+        return [] if table is None else [field.name for field in table.schema().fields]
+
     def _names(self) -> set[str] | None:
         table = self._table()
         if table is None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import pyarrow as pa
 from pyarrow import fs
@@ -416,7 +416,7 @@ TABLES: tuple[type[Table], ...] = (
 """The first that takes a path is the kind of the table there."""
 
 
-def is_by_version(table: Table) -> bool:
+def is_by_version(table: Table) -> TypeGuard[DeltaTable | IcebergTable]:
     """Whether a table says itself which files are its own, so that others may be in their folder."""
     return isinstance(table, DeltaTable | IcebergTable)
 

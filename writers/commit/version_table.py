@@ -213,6 +213,10 @@ class VersionTable(ABC):
     def commit(self, token: str) -> RunResult:
         """Return the commit of a run with an id; its staging folder is beside the folder of the files."""
 
+    @abstractmethod
+    def columns(self) -> list[str]:
+        """Return the names of the columns that readers of the table see."""
+
     def is_reachable(self) -> bool:
         return not is_local(self.place.fs) or Path(self.place.parent).is_dir()
 

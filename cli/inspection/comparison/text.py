@@ -150,6 +150,8 @@ def _damage_of_files(table: Table, manifest: Mapping[str, Any]) -> Iterator[str]
     if is_by_version(table):
         if (missing := table.missing(manifest)) is not None:
             yield f"{place.shown} {missing}"
+        elif gone := {field["name"] for field in manifest["schema"]} - {*table.columns()}:
+            yield f"{place.shown}: the table no longer has the column {min(gone)!r}"
         return
     selector = fs.FileSelector(place.path, recursive=True)
     infos = [info for info in place.fs.get_file_info(selector) if info.type == fs.FileType.File]

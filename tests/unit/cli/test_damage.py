@@ -222,10 +222,7 @@ OUTPUTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "a part gone": (lambda out: (out / "part-00000.parquet").unlink(), "lacks part-00000.parquet"),
     "a part cut": (lambda out: cut(out / "part-00000.parquet"), r"has [\d,]+ bytes in part-00000.parquet, not [\d,]+"),
     "not whole": (lambda out: (out / "_SUCCESS").unlink(), "lacks _SUCCESS"),
-    "a bit of the manifest": (
-        lambda out: flip(out / "_wincli/manifest.json", 99),
-        "has a damaged _wincli/manifest.json",
-    ),
+    "a bit of it": (lambda out: flip(out / "_wincli/manifest.json", 99), "has a damaged _wincli/manifest.json"),
 }
 
 
