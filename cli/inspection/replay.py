@@ -218,8 +218,12 @@ def replay(path: str, records: Sequence[UnitRecord], context: RunContext) -> Rep
     with tempfile.TemporaryDirectory(prefix="wincli-replay-") as folder:
         scratch = copy_state(path, Path(folder))
         job_in_scratch = partial(read_again, folder=Path(folder), state=scratch)
-        for record in records:
-            job_in_scratch(record)  # before the first one runs
+        for record in records:  # before the first one runs
+            job_in_scratch(record)
+            with naming_unit(unit_of(record)):
+                for other in view.records:
+                    if any(each.label == other.label for each in record.borrowed):
+                        job_in_scratch(other)
         found = []
         with open_state(scratch, owner()) as state:
             late = LateBackfill(state, in_silence(context), sys.maxsize, job_in_scratch)

@@ -93,6 +93,9 @@ def test_enrich_tables(log: Log, path: str) -> None:
     text = f"p={path} on user asof ts take bid"
     log.run(*span(1, DAYS), "--enrich", text, "-a", "bid=max(p_bid)")
     is_as_recorded(log.folder)
+    if path == "prices":
+        write(log.folder / "prices" / f"dt={day(9)}", a__csv=f"ts,user,bid\n{day(9)}T05:00:00,a,3\n")
+        fails(log.folder, f"the table p is not what it was: {log.folder}/prices/dt={day(9)}/a.csv was not there when")
     write(log.folder / "prices" / f"dt={day(2)}", a__csv=f"ts,user,bid\n{day(2)}T05:00:00,a,77\n")
     first = day(1) if path == "prices" else day(2)
     changed = f"{log.folder}/prices/dt={day(2)}/a.csv has changed since"
@@ -109,6 +112,14 @@ def test_late_rows(log: Log, late: str) -> None:
     log.run(*span(1, DAYS), "--late", late)
     assert bool(records(log.state)[day(2)]["borrowed"]) == (late == "redo")
     is_as_recorded(log.folder)
+    moved = log.folder / f"log/dt={day(DAYS)}/late.csv"
+    for spoil, what in ((lambda: moved.write_text("ts,user,x\n"), "has changed since"), (moved.unlink, "is gone")):
+        spoil()
+        fails(log.folder, f" cannot be replayed: {moved} {what}", day(DAYS))
+        if late == "redo":
+            fails(log.folder, f"{day(1)}: {day(DAYS)} cannot be replayed: {moved} {what}", f"{day(1)}..{day(2)}")
+        else:
+            assert replayed(log.folder, day(2))["as_recorded"]
 
 
 def test_results_in_delta(log: Log) -> None:
