@@ -34,6 +34,8 @@ FOLDS = [
         "b=bool_or(id < r_id)",
         "a=bool_and(id < r_id)",
         "l1=last(r_word)",
+        "d=approx_count_distinct(r_x)",
+        "sketch=hll_sketch(r_id)",
     ),
 ]
 ROWS = st.lists(
