@@ -20,7 +20,6 @@ from ...columns.arrays import (
     is_measurable,
     measures,
     scale_of,
-    truth,
 )
 from ...columns.sort_keys import as_values, is_sortable
 from ...errors import ConfigError
@@ -32,11 +31,11 @@ from ...language.row_policies import Change
 from ...language.spec import Changing, Count, Delta, From, Gap, Punct, Reaches, Split, When, While
 from ...rows.sequence import Sequences, measures_and_amount
 from ..facts import Amount, Fact, KeyPane, amount_text, apart_of, exact_text
-from ..needs import Explain, Needs, check_condition, check_measured
+from ..needs import Explain, Needs, check_measured
 from ..rules.compiler import is_previous_number
 from ..rules.gather import Gathered, tell_gap
 from .policy import Told, TumblingPolicy
-from .window_policies import FromByWindow, PunctByWindow, SplitByWindow
+from .window_policies import ByWindow, ConditionPolicy
 
 
 class CountPolicy(TumblingPolicy):
@@ -229,112 +228,12 @@ class MarkPolicy(TumblingPolicy):
         return Needs(marks=True)
 
 
-class _ConditionPolicy(TumblingPolicy):
-    """A policy over boolean columns or expressions, in which null is not true (section 12)."""
-
-    value: Punct | When | While | From | Split
-
-    @property
-    def needs(self) -> Needs:
-        """Its conditions, of which none must hold a value: null is not true."""
-        return Needs(tuple(dict.fromkeys(map(operand_column, self.value.operands))))
-
-    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
-        for operand in self.value.operands:
-            if operand_column(operand) == name:
-                check_condition(type(self.value).__name__.lower(), operand, dtype)
-
-
-class PunctPolicy(_ConditionPolicy):
-    """``punct(E)``."""
-
-    value: Punct
-
-    why: ClassVar[str] = "punct"
-    ends_with: ClassVar[bool] = True
-    neighbours_decide: ClassVar[bool] = True
-
-    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
-        rules.ends_with(rule, truth(sequences.rows, operand_column(*self.value.operands)))
-
-    def explain(self, pane: KeyPane, row: int) -> Told:
-        (condition,) = self.value.operands
-        is_true = pane.column(operand_column(condition))[row].as_py() is True
-        return Told(f"{condition} is true for {pane.name(row)}, its last row", is_shown=is_true)
-
-
-def punct_policy(value: Punct) -> TumblingPolicy:
-    """Return the policy of ``punct()`` or of ``punct(E)``."""
-    if value.column is None:
+def condition_policy(value: Punct | Split | When | While | From) -> TumblingPolicy:
+    """Return the policy of ``punct()``, or of one with conditions."""
+    if isinstance(value, Punct) and value.column is None:
         return MarkPolicy(value)
-    return PunctByWindow(value) if looks_at_window(value.column) else PunctPolicy(value)
-
-
-class SplitPolicy(_ConditionPolicy):
-    """``split(E)``, where E looks at the row alone."""
-
-    value: Split
-
-    why: ClassVar[str] = "split"
-    neighbours_decide: ClassVar[bool] = True
-
-    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
-        rules.ends_before(rule, truth(sequences.rows, operand_column(self.value.condition)))
-
-    def explain(self, pane: KeyPane, row: int) -> Told:
-        is_true = pane.column(operand_column(self.value.condition))[row].as_py() is True
-        return Told(f"{self.value.condition} is true for {pane.name(row)}, which opens the next window", {}, is_true)
-
-
-def split_policy(value: Split) -> TumblingPolicy:
-    """Return the policy of ``split(E)``."""
-    return SplitByWindow(value) if looks_at_window(value.condition) else SplitPolicy(value)
-
-
-class OpenerPolicy(_ConditionPolicy):
-    """``when(E)`` and ``while(E)``."""
-
-    value: When | While
-
-    opens: ClassVar[bool] = True
-
-    @property
-    def why(self) -> str:  # type: ignore[override]
-        return "when" if isinstance(self.value, When) else "while"
-
-    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
-        """Say which rows may begin a window, and which end one: the same under ``when``, the others under ``while``."""
-        rules.opens = truth(sequences.rows, operand_column(self.value.condition))
-        rules.ends_before(rule, rules.opens if isinstance(self.value, When) else ~rules.opens)
-
-    def explain(self, pane: KeyPane, row: int) -> Told:
-        if isinstance(self.value, When):
-            return Told(f"{self.value.condition} is true for {pane.name(row)}, which opens the next window")
-        return Told(f"{self.value.condition} is not true for {pane.name(row)}")
-
-
-class FromPolicy(_ConditionPolicy):
-    """``from(E, until=U)``, or without ``until``."""
-
-    value: From
-
-    why: ClassVar[str] = "until"
-    ends_with: ClassVar[bool] = True
-    opens: ClassVar[bool] = True
-
-    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
-        rules.opens = truth(sequences.rows, operand_column(self.value.condition))
-        if self.value.until is not None:
-            rules.ends_with(rule, truth(sequences.rows, operand_column(self.value.until)))
-
-    def explain(self, pane: KeyPane, row: int) -> Told:
-        return Told(f"{self.value.until} is true for {pane.name(row)}, its last row")
-
-
-def from_policy(value: From) -> TumblingPolicy:
-    """Return the policy of ``from(E)`` or ``from(E, until=U)``."""
-    by_window = value.until is not None and looks_at_window(value.until)
-    return FromByWindow(value) if by_window else FromPolicy(value)
+    found = ConditionPolicy(value)
+    return found if found.ending is None or not looks_at_window(found.ending) else ByWindow(value)
 
 
 class ReachesPolicy(TumblingPolicy):
@@ -538,13 +437,9 @@ ROW_POLICIES: Final[Mapping[type, Callable[[Any], TumblingPolicy]]] = {
     Count: CountPolicy,
     Delta: DeltaPolicy,
     Gap: GapPolicy,
-    Punct: punct_policy,
+    **dict.fromkeys((Punct, Split, When, While, From), condition_policy),
     Change: ChangePolicy,
     Changing: changing_policy,
-    When: OpenerPolicy,
-    While: OpenerPolicy,
-    From: from_policy,
-    Split: split_policy,
     Reaches: ReachesPolicy,
 }
 """The policies of this module by the type of their value in the language."""

@@ -1,16 +1,15 @@
-"""Policies whose conditions look at the open window, or at the window before: `split`, `punct` and `from` (section 12).
+"""Policies of conditions: of a row, or of the open window or the window before (section 12).
 
-The loop asks such a condition of each row that comes while a window is open. The commonest ones say what `delta`, `gap`
-and `reaches` say: these take their road, where no row of these has a null, a NaN, or is too far from another.
+The loop asks a condition that looks at windows of each row that comes while a window is open. The commonest ones say
+what `delta`, `gap` and `reaches` say: these take their road, where no row of these has a null, a NaN, or is too far
+from another.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +21,7 @@ from ...expressions.syntax import Expression
 from ...language import programs as terms
 from ...language.operands import Operand, operand_column, operand_text
 from ...language.programs import Term, parts_of, term_of, uses_previous
-from ...language.spec import From, Punct, Split
+from ...language.spec import From, Punct, Split, When, While
 from ...rows.sequence import Sequences, take_rows
 from ..facts import KeyPane
 from ..needs import Explain, Needs, check_condition
@@ -45,15 +44,82 @@ class _Rise(NamedTuple):
     amount: Any
 
 
-class _ByWindow(TumblingPolicy):
-    """A policy of one condition that looks at windows; asked with the row in, where that `ends_with` its windows."""
+_WHY: Final = {Punct: "punct", Split: "split", When: "when", While: "while", From: "until"}
 
-    value: Any
+
+class ConditionPolicy(TumblingPolicy):
+    """``punct(E)``, ``split(E)``, ``when(E)``, ``while(E)`` or ``from(E, until=U)``, in which null is not true."""
+
+    value: Punct | Split | When | While | From
 
     @property
-    @abstractmethod
+    def why(self) -> str:  # type: ignore[override]
+        return _WHY[type(self.value)]
+
+    @property
+    def ends_with(self) -> bool:  # type: ignore[override]
+        return isinstance(self.value, Punct | From)
+
+    @property
+    def opens(self) -> bool:  # type: ignore[override]
+        return isinstance(self.value, When | While | From)
+
+    @property
+    def neighbours_decide(self) -> bool:  # type: ignore[override]
+        return isinstance(self.value, Punct | Split)
+
+    @property
+    def ending(self) -> Operand | None:
+        """The condition that ends windows; of ``while``, where it is not true."""
+        value = self.value
+        return value.column if isinstance(value, Punct) else value.until if isinstance(value, From) else value.condition
+
+    @property
+    def needs(self) -> Needs:
+        """Its conditions, of which none must hold a value."""
+        return Needs(tuple(dict.fromkeys(map(operand_column, self.value.operands))))
+
+    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        for operand in self.value.operands:
+            if operand_column(operand) == name:
+                check_condition(type(self.value).__name__.lower(), operand, dtype)
+
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        value, ending = self.value, self.ending
+        found = None if ending is None else truth(sequences.rows, operand_column(ending))
+        if isinstance(value, From):
+            rules.opens = truth(sequences.rows, operand_column(value.condition))
+        elif self.opens:
+            rules.opens = found
+        if found is not None and self.ends_with:
+            rules.ends_with(rule, found)
+        elif found is not None:
+            rules.ends_before(rule, ~found if isinstance(value, While) else found)
+
+    def explain(self, pane: KeyPane, row: int) -> Told:
+        ending, name = self.ending, pane.name(row)
+        assert ending is not None
+        if isinstance(self.value, While):
+            return Told(f"{ending} is not true for {name}")
+        which = "its last row" if self.ends_with else "which opens the next window"
+        is_shown = not self.neighbours_decide or pane.column(operand_column(ending))[row].as_py() is True
+        return Told(f"{ending} is true for {name}, {which}", is_shown=is_shown)
+
+
+class ByWindow(ConditionPolicy):
+    """A policy whose last condition looks at windows; asked with the row in, where that `ends_with` its windows."""
+
+    neighbours_decide: ClassVar[bool] = False  # type: ignore[assignment]
+
+    @property
     def expression(self) -> Expression:
         """The condition."""
+        assert isinstance(self.ending, Expression)
+        return self.ending
+
+    @property
+    def _opener(self) -> Operand | None:
+        return self.value.condition if isinstance(self.value, From) else None
 
     @property
     def needs(self) -> Needs:
@@ -61,12 +127,16 @@ class _ByWindow(TumblingPolicy):
         names = tuple(map(operand_column, parts_of(self.expression)))
         smoothed = [each for each in terms.terms(self._term) if isinstance(each, terms.Previous) and each.share]
         return Needs(
-            names,
+            names if self._opener is None else tuple(dict.fromkeys([operand_column(self._opener), *names])),
             measured=names,
             window_before=uses_previous(self.expression),
             baseline=pa.list_(pa.float64()) if smoothed else None,
             can_cut=False,  # what is kept of a window is no row
         )
+
+    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        if self._opener is not None and name == operand_column(self._opener):
+            check_condition("from", self._opener, dtype)
 
     @property
     def _term(self) -> Term:
@@ -85,6 +155,8 @@ class _ByWindow(TumblingPolicy):
         return may_fail and self._rise(sequences) is None and self._reached(sequences) is None
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        if self._opener is not None:
+            rules.opens = truth(sequences.rows, operand_column(self._opener))
         self._ask(rule, rules, sequences)
 
     def _ask(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
@@ -251,60 +323,3 @@ def _aggregated(pane: KeyPane, rows: Ints, term: terms.Aggregate) -> pa.Scalar |
     if term.function == "mean" and pa.types.is_decimal(column.type):
         return pa.scalar(float(Fraction(pc.sum(column).as_py()) / len(column)))
     return {"sum": pc.sum, "mean": pc.mean, "min": pc.min, "max": pc.max}[term.function](column)
-
-
-class SplitByWindow(_ByWindow):
-    """``split(E)``, where E looks at windows."""
-
-    value: Split
-
-    why: ClassVar[str] = "split"
-
-    @property
-    def expression(self) -> Expression:
-        return _expression(self.value.condition)
-
-
-class PunctByWindow(_ByWindow):
-    """``punct(E)``, where E looks at windows."""
-
-    value: Punct
-
-    why: ClassVar[str] = "punct"
-    ends_with: ClassVar[bool] = True
-
-    @property
-    def expression(self) -> Expression:
-        return _expression(self.value.column)
-
-
-class FromByWindow(_ByWindow):
-    """``from(E, until=U)``, where U looks at windows."""
-
-    value: From
-
-    why: ClassVar[str] = "until"
-    ends_with: ClassVar[bool] = True
-    opens: ClassVar[bool] = True
-
-    @property
-    def expression(self) -> Expression:
-        return _expression(self.value.until)
-
-    @property
-    def needs(self) -> Needs:
-        needs, opener = super().needs, operand_column(self.value.condition)
-        return replace(needs, attributes=tuple(dict.fromkeys([opener, *needs.attributes])))
-
-    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
-        if name == operand_column(self.value.condition):
-            check_condition("from", self.value.condition, dtype)
-
-    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
-        rules.opens = truth(sequences.rows, operand_column(self.value.condition))
-        self._ask(rule, rules, sequences)
-
-
-def _expression(condition: Operand | None) -> Expression:
-    assert isinstance(condition, Expression)
-    return condition
