@@ -9,13 +9,12 @@ run.
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
-
-import pyarrow as pa
 
 from ...conf.job import Job, recorded
 from ...conf.ranges import Unit
@@ -28,7 +27,7 @@ from ...windowing.spark.setup import temporary_place
 from ...windowing.spark.temporary_folders import new_folder
 from ...windowing.state.number_shift import NumberShift
 from ...windowing.state.state_tables import DecidingNumbers
-from ...writers.state.stage_files import ParquetStateFiles, encode, same_table
+from ...writers.state.stage_files import ParquetStateFiles, same_table
 from ...writers.state.state import State
 from ...writers.state.unit_record import StageRecord, UnitRecord
 from .context import StagedJob, StageRun
@@ -36,11 +35,19 @@ from .incremental_run import IncrementalRun, UnitInputRows, UnitRun, deciding_nu
 from .job_plan import JobPlan, StageOutput, table_files
 from .pipeline import SparkStageExecutor, check_rejects, parts_of, sizes_of
 from .rerun import replacing
-from .speculation import FoundStage, FoundUnit, UnitWork, found_path, is_over, read_found, speculate
-
-Shifts = Mapping[str, NumberShift]
-"""By stage, what is added to the numbers of a piece."""
-
+from .speculation import (
+    FoundStage,
+    FoundUnit,
+    ReadyUnit,
+    Shifts,
+    UnitWork,
+    found_path,
+    is_over,
+    moved_state,
+    read_found,
+    speculate,
+    tell_shifts,
+)
 
 # Whether the state that a piece has behind a unit is the true one, but for numbers that decide nothing.
 
@@ -60,7 +67,7 @@ def shifts_between(
         if shift is None:
             return None
         shifts[own.name] = shift
-    return shifts
+    return Shifts(record.ordinal, shifts)
 
 
 def _shift_of(
@@ -93,15 +100,6 @@ def _shift_of(
 _ROWS, _KEYS = "rows-00000.parquet", "keys-00000.parquet"
 
 
-def moved_state(stage: FoundStage, shift: NumberShift) -> dict[str, pa.Table]:
-    """Return the tables of the true state, by name, in the order in which a run writes them."""
-    tables = dict(stage.state)
-    keys, rows = shift.of_keys(tables.pop("keys-00000", None)), tables.pop("rows-00000", None)
-    moved = {} if keys is None else {"keys-00000": keys}
-    moved |= {} if rows is None else {"rows-00000": shift.of_rows(rows)}
-    return moved | tables
-
-
 # Jobs of which no piece can be taken over, whatever their rows.
 
 
@@ -131,26 +129,6 @@ def why_in_order(plan: JobPlan) -> str | None:
 # What was found of the next unit is made ready in a thread, while the files of the one before go to the disk.
 
 
-@dataclass(frozen=True, slots=True)
-class ReadyUnit:
-    """What is found of a unit, and what its stages leave: by stage the tables of its state, each as bytes, too."""
-
-    found: FoundUnit
-    states: Mapping[str, Mapping[str, tuple[pa.Table, pa.Buffer]]]
-
-    @classmethod
-    def of(cls, found: FoundUnit, shifts: Shifts) -> ReadyUnit:
-        """Move the numbers of a unit."""
-        tables = {stage.name: moved_state(stage, shifts[stage.name]) for stage in found.stages}
-        return cls(found, {name: {n: (t, _encoded(t)) for n, t in each.items()} for name, each in tables.items()})
-
-
-def _encoded(table: pa.Table) -> pa.Buffer:
-    sink = pa.BufferOutputStream()
-    encode(table, sink)
-    return sink.getvalue()
-
-
 class _NextUnit:
     """A unit that is made ready as soon as it is found; ``unit``, ``shifts``: which, and by what its numbers differ."""
 
@@ -169,7 +147,9 @@ class _NextUnit:
         while (found := read_found(self._folder, self.unit)) is None:
             if self._stop.wait(_POLL):
                 return None
-        return ReadyUnit.of(found, self._shifts)
+        if isinstance(found, FoundUnit):
+            return ReadyUnit.of(found, self._shifts)
+        return found if found.behind == self._shifts.behind else None
 
 
 _POLL = 0.005
@@ -218,10 +198,11 @@ class AdoptingRun(IncrementalRun):
         for stage, stage_output, found in zip(
             plan.stages, plan.stage_outputs, adoption.ready.found.stages, strict=True
         ):
-            shift, files = adoption.shifts[stage.name], run.staging.stage(stage.name)
+            shift, files = adoption.shifts.of[stage.name], run.staging.stage(stage.name)
             sink, outcome, snapshot = stage_output.sink, found.outcome, found.outcome.snapshot
             assert snapshot is not None
-            state = tuple(files.write_table(name, *each) for name, each in adoption.ready.states[stage.name].items())
+            tables = adoption.ready.states[stage.name]
+            state = tuple(files.write_encoded(name, table) for name, table in tables.items())
             parts = _write_parts(stage_output, found, shift)
             rejects = [sink.write_rejects(index, rows) for index, rows in found.rejects]
             outcome = replace(
@@ -275,7 +256,8 @@ class Caller(Protocol):
 
 
 _LONGEST = 64
-_AHEAD = 2
+_SHORTEST = 8
+_AHEAD = 0
 _PATIENCE = 8
 
 
@@ -289,7 +271,7 @@ class Pieces:
     ``callers``: the processes.
     ``give_up``: is told why no piece is taken over any more.
     ``longest``: units of a piece.
-    ``ahead``: units that are run before the first piece begins, while processes load what they need.
+    ``ahead``: units between one that begins and the first of a piece that is given then.
     ``patience``: units of a piece behind which its state may differ from the true one before all is given up.
     """
 
@@ -336,16 +318,18 @@ class Pieces:
         self._behind = record.label, record.run
         if is_taken or self._is_over:
             return
-        self._shifts = None
+        shifts = None
         if (why := why_in_order(staged.plan)) is not None:
             self._stop(why)
-        elif found is not None:
-            self._shifts = shifts_between(state, record, found, deciding_numbers(staged.plan))
-            self._tried = 0 if self._shifts is not None else self._tried + 1
-            if self._shifts is not None:
-                self._make_ready(step.unit)
-            elif self._tried >= self.patience:
+        elif isinstance(found, FoundUnit):
+            shifts = shifts_between(state, record, found, deciding_numbers(staged.plan))
+            self._tried = 0 if shifts is not None else self._tried + 1
+            if self._tried >= self.patience:
                 self._stop(f"after {self._tried} units {staged.plan.stages[0].plan.spec} still depends on those before")
+        if shifts is not None or self._shifts is not None:
+            tell_shifts(self.folder, shifts)
+        self._shifts = shifts
+        self._make_ready(step.unit)
 
     def close(self) -> None:
         """Wait until nothing is read any more."""
@@ -362,14 +346,14 @@ class Pieces:
         self._is_over = True
         self.give_up(why)
 
-    def _read(self, unit: Unit) -> FoundUnit | None:
+    def _read(self, unit: Unit) -> FoundUnit | ReadyUnit | None:
         return None if self._is_over or unit.ordinal not in self._works else read_found(self.folder, unit)
 
     def _give(self, at: int) -> None:
         for number, caller in enumerate(self.callers):
             is_busy = number in self._last and not is_over(self.folder, self._last[number])
             first = max(self._given, at + self.ahead)
-            if self._is_over or is_busy or first > at + 2 * self.longest:
+            if self._is_over or is_busy or first > at + (len(self.callers) + 1) * self.longest:
                 continue
             piece = [work for unit in self.units[first : first + self.longest] if (work := self.work(unit)) is not None]
             self._given = first + self.longest
@@ -420,7 +404,8 @@ def pieces_of(
 ) -> Iterator[Pieces]:
     """Let processes compute pieces of a range beforehand, in a temporary folder that is gone at the end."""
     with scratch_folder() as folder:
-        pieces = Pieces(folder, units, work, callers, give_up, _LONGEST, _AHEAD, _PATIENCE)
+        longest = min(_LONGEST, max(_SHORTEST, math.ceil(len(units) / len(callers))))
+        pieces = Pieces(folder, units, work, callers, give_up, longest, _AHEAD, _PATIENCE)
         try:
             yield pieces
         finally:

@@ -8,7 +8,7 @@ which units that is the result, and writes it. Nothing is raised here: a unit th
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -25,9 +25,11 @@ from ...windowing.engine.snapshot import restore
 from ...windowing.engine.task import TaskContext
 from ...windowing.planning.identity import check_goes_on, state_types
 from ...windowing.ports import InputFile, Part, ResultPart
+from ...windowing.state.number_shift import NumberShift
 from ...windowing.support.formats import INTERMEDIATE
 from ...writers.output.output import output_to_plan
 from ...writers.output.sink import FileSink
+from ...writers.state.stage_files import EncodedTable
 from ...writers.state.unit_record import UNIT_DISTANCE
 from ..console.messages import Messages
 from .context import local_context
@@ -75,6 +77,52 @@ class FoundUnit:
     files: tuple[InputFile, ...]
     tables: Mapping[str, tuple[InputFile, ...]]
     stages: tuple[FoundStage, ...]
+
+
+# What it gives in the end: its numbers count from the beginning that the state counts from.
+
+
+@dataclass(frozen=True, slots=True)
+class Shifts:
+    """By what the numbers of a piece differ from the true ones.
+
+    ``behind``: the ordinal of the unit behind which this was found; it holds for all later units of the piece.
+    ``of``: by stage, what is added.
+    """
+
+    behind: int
+    of: Mapping[str, NumberShift]
+
+
+def moved_state(stage: FoundStage, shift: NumberShift) -> dict[str, pa.Table]:
+    """Return the tables of the true state, by name, in the order in which a run writes them."""
+    tables = dict(stage.state)
+    keys, rows = shift.of_keys(tables.pop("keys-00000", None)), tables.pop("rows-00000", None)
+    moved = {} if keys is None else {"keys-00000": keys}
+    moved |= {} if rows is None else {"rows-00000": shift.of_rows(rows)}
+    return moved | tables
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyUnit:
+    """What is found of a unit, without the tables of its state, and the files of the state that it leaves.
+
+    ``states``: by stage and name.
+    ``behind``: as in the `Shifts` by which its numbers were moved.
+    """
+
+    found: FoundUnit
+    states: Mapping[str, Mapping[str, EncodedTable]]
+    behind: int
+
+    @classmethod
+    def of(cls, found: FoundUnit, shifts: Shifts) -> ReadyUnit:
+        """Move the numbers of a unit."""
+        tables = {stage.name: moved_state(stage, shifts.of[stage.name]) for stage in found.stages}
+        states = {name: {n: EncodedTable.of(table) for n, table in each.items()} for name, each in tables.items()}
+        return cls(
+            replace(found, stages=tuple(replace(each, state={}) for each in found.stages)), states, shifts.behind
+        )
 
 
 # Where the stages of a unit write while nothing of it is kept: `StateFiles` and `Sink` in memory.
@@ -172,17 +220,49 @@ def speculate(folder: str, works: Sequence[UnitWork]) -> None:
 
     Ends at the first unit that fails, or that is more than one task.
     """
+    for _ in speculated(folder, works):
+        pass
+
+
+def speculated(folder: str, works: Sequence[UnitWork]) -> Iterator[None]:
+    """Compute consecutive units as `speculate` does; yield behind each.
+
+    A unit is made ready here where it is known by what its numbers differ, and enough units wait to be taken over.
+    """
     before: _Left | None = None
     for at, work in enumerate(works):
         try:
             found, before = compute(folder, work, before)
-            leave(found_path(folder, work.unit), found)
+            shifts = None if _waiting(folder) < _ENOUGH else taken_up(_shifts_path(folder))
+            is_own = shifts is not None and works[0].unit.ordinal <= shifts.behind < work.unit.ordinal
+            leave(found_path(folder, work.unit), ReadyUnit.of(found, shifts) if is_own else found)
         except Exception:
             for each in works[at:]:
                 found_path(folder, each.unit).with_suffix(_FAILED).touch()
             return
+        yield
 
 
+_ENOUGH = 2
+
+
+def _waiting(folder: str) -> int:
+    return sum(path.suffix == _FOUND for path in Path(folder).iterdir())
+
+
+def tell_shifts(folder: str, shifts: Shifts | None) -> None:
+    """Tell the processes by what the numbers of a piece differ; None: that is not known any more."""
+    if shifts is None:
+        _shifts_path(folder).unlink(missing_ok=True)
+    else:
+        leave(_shifts_path(folder), shifts)
+
+
+def _shifts_path(folder: str) -> Path:
+    return Path(folder, "numbers.shifts")
+
+
+_FOUND = ".unit"
 _FAILED = ".failed"
 
 
@@ -220,7 +300,7 @@ def _table_of(content: Any) -> pa.Table:
 
 def found_path(folder: str, unit: Unit) -> Path:
     """Return the file of what is found of a unit."""
-    return Path(folder, f"{unit.ordinal}.unit")
+    return Path(folder, f"{unit.ordinal}{_FOUND}")
 
 
 def is_over(folder: str, unit: Unit) -> bool:
@@ -229,9 +309,9 @@ def is_over(folder: str, unit: Unit) -> bool:
     return path.exists() or path.with_suffix(_FAILED).exists()
 
 
-def read_found(folder: str, unit: Unit) -> FoundUnit | None:
+def read_found(folder: str, unit: Unit) -> FoundUnit | ReadyUnit | None:
     """Return what a piece has found of a unit; None where it has not, or not yet."""
-    found: FoundUnit | None = taken_up(found_path(folder, unit))
+    found: FoundUnit | ReadyUnit | None = taken_up(found_path(folder, unit))
     return found
 
 

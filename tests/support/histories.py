@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ import wincli.cli.run.adoption
 from support.day_results import day, span
 from support.in_process import wincli_here
 from support.processes import Ran
+from wincli.cli.run import speculation
 
 OF_RUN = frozenset({
     "run", "started", "finished", "seconds", "state", "began", "numbers", "began_numbers", "jobs", "checksum", "when",
@@ -28,14 +30,25 @@ OF_RUN = frozenset({
 
 @dataclass
 class Here:
-    """Stands where a run has a process that makes calls: this one makes them at once. ``is_dead``: it makes none."""
+    """Stands where a run has a process that makes calls: this one makes them.
+
+    ``is_dead``: it makes none. ``pace``: how many units of a piece are computed whenever one begins; 0: all at once.
+    """
 
     is_dead: bool = False
+    pace: int = 0
+    pieces: list[Iterator[None]] = field(default_factory=list)
 
     def do(self, call: Callable[..., object], *arguments: Any) -> bool:
-        if not self.is_dead:
+        if self.pace and call is speculation.speculate and not self.is_dead:
+            self.pieces.append(speculation.speculated(*arguments))
+        elif not self.is_dead:
             call(*arguments)
         return not self.is_dead
+
+    def go_on(self) -> None:
+        for _ in range(self.pace):
+            next(itertools.chain.from_iterable(self.pieces), None)
 
     def is_alive(self) -> bool:
         return not self.is_dead
@@ -45,27 +58,48 @@ class Here:
 
 @dataclass
 class Taken:
-    """What became of the units of a run in pieces. ``units``: labels of those that were taken over."""
+    """What became of the units of a run in pieces.
+
+    ``units``: labels of those that were taken over. ``ready``: how many of them a process had made ready.
+    """
 
     units: list[str] = field(default_factory=list)
+    ready: int = 0
 
 
 @contextlib.contextmanager
-def in_pieces(longest: int = 32, ahead: int = 1, patience: int = 8, dead: int = 0) -> Iterator[Taken]:
-    """Let runs with ``--jobs`` compute pieces of so many units here. ``dead``: how many of their processes are."""
+def in_pieces(longest: int = 32, ahead: int = 1, patience: int = 8, dead: int = 0, pace: int = 0) -> Iterator[Taken]:
+    """Let runs with ``--jobs`` compute pieces of so many units here.
+
+    ``dead``: how many of their processes are. ``pace``: as in `Here`.
+    """
     taken, adoption = Taken(), wincli.cli.run.adoption
-    was = adoption.Adoption.take
+    was, began, read = adoption.Adoption.take, adoption.Pieces.begin, adoption.read_found
+    made: set[int] = set()
 
     def take(self: Any, label: str) -> None:
         taken.units.append(label)
         was(self, label)
+        taken.ready += id(self.ready) in made
+
+    def begin(self: Any, unit: Any) -> Any:
+        for caller in self.callers:
+            caller.go_on()
+        return began(self, unit)
+
+    def read_and_note(*place: Any) -> Any:
+        found = read(*place)
+        made.update([id(found)] if isinstance(found, speculation.ReadyUnit) else ())
+        return found
 
     def start(self: Any) -> None:
-        self.callers = [Here(number < dead) for number in range(self._forks)]
+        self.callers = [Here(number < dead, pace) for number in range(self._forks)]
 
     with (
         mock.patch.multiple(adoption, _LONGEST=longest, _AHEAD=ahead, _PATIENCE=patience),
         mock.patch.object(adoption.Adoption, "take", take),
+        mock.patch.object(adoption.Pieces, "begin", begin),
+        mock.patch.object(adoption, "read_found", read_and_note),
         mock.patch.object(wincli.cli.launch.SmallJobBoot, "start_fork_server", start),
     ):
         yield taken

@@ -130,9 +130,18 @@ class ParquetStateFiles:
     def write_keys(self, index: int, table: pa.Table) -> Part:
         return self.write_table(f"keys-{index:05d}", table)
 
-    def write_table(self, name: str, table: pa.Table, content: pa.Buffer | None = None) -> Part:
-        """Write a table of the whole stage. ``content``: what `encode` gives for it, where that is known."""
-        return self._write(f"{name}.parquet", table, content)
+    def write_table(self, name: str, table: pa.Table) -> Part:
+        name = f"{name}.parquet"
+        with self._open(name) as file:
+            encode(table, file)
+        return Part(name, table.num_rows, file.nbytes, file.checksum, digest_of(table))
+
+    def write_encoded(self, name: str, table: EncodedTable) -> Part:
+        """Write what `write_table` writes."""
+        name = f"{name}.parquet"
+        with self._open(name) as file:
+            file.write(table.content.to_pybytes())
+        return Part(name, table.rows, file.nbytes, file.checksum, table.digest)
 
     def read_table(self, name: str) -> pa.Table | None:
         part = next((part for part in self._files() if part.name == f"{name}.parquet"), None)
@@ -188,15 +197,29 @@ class ParquetStateFiles:
         with _reading(self.shown):
             return self.folder.sizes()
 
-    def _write(self, name: str, table: pa.Table, content: pa.Buffer | None) -> Part:
-        with output_errors(f"{self.shown}/{name}"):
-            with self.folder.write(name) as file:
-                checked = Checked(file)
-                if content is None:
-                    encode(table, checked)
-                else:
-                    checked.write(content.to_pybytes())
-            return Part(name, table.num_rows, checked.nbytes, checked.checksum, digest_of(table))
+    @contextmanager
+    def _open(self, name: str) -> Iterator[Checked]:
+        with output_errors(f"{self.shown}/{name}"), self.folder.write(name) as file:
+            yield Checked(file)
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedTable:
+    """A table of a state as its file will be. It pickles.
+
+    ``content``: the bytes of the file.
+    ``rows``, ``digest``: as `Part` has them.
+    """
+
+    content: pa.Buffer
+    rows: int
+    digest: str | None
+
+    @classmethod
+    def of(cls, table: pa.Table) -> EncodedTable:
+        sink = pa.BufferOutputStream()
+        encode(table, sink)
+        return cls(sink.getvalue(), table.num_rows, digest_of(table))
 
 
 def digest_of(table: pa.Table) -> str | None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.day_results import day, records, span
-from support.histories import in_pieces, put_history, run_both
+from support.histories import in_pieces, put_history, run_both, tree
+from support.iceberg_catalog import Lake
 from support.in_process import wincli_here
+from support.s3_server import S3Bucket
 from wincli.cli.run import adoption
 
 AGG = ("-a", "n=count()", "-a", "s=sum(x)", "-a", "l=last(x)")
@@ -37,7 +41,8 @@ def test_pieces_give_what_one_unit_after_the_other_gives(
 ) -> None:
     folder, days = tmp_path_factory.mktemp("history"), data.draw(st.integers(2, 8))
     put_history(folder, days, data.draw(st.integers(0, 10_000)), data.draw(st.sampled_from([8, 60])))
-    with in_pieces(data.draw(st.integers(1, 5)), data.draw(st.integers(1, 3)), data.draw(st.integers(1, 4))):
+    longest, ahead, patience = (data.draw(st.integers(1, most)) for most in (5, 3, 4))
+    with in_pieces(longest, ahead, patience, pace=data.draw(st.integers(0, 4))):
         run_both(folder, days, *JOBS[job], *data.draw(st.sampled_from(ENDS)))
 
 
@@ -52,6 +57,14 @@ def test_all_units_behind_the_first_of_a_piece_are_taken_over(log: Path) -> None
         run_both(log, DAYS, *JOBS["gap"])
     assert taken.units == [day(n) for n in range(3, DAYS + 1)]
     assert list(records(log / "st-two")) == [day(n) for n in range(1, DAYS + 1)]
+
+
+def test_units_are_made_ready_by_their_process_where_it_is_ahead(tmp_path: Path) -> None:
+    put_history(tmp_path, 9, 2, 60)
+    with in_pieces(longest=32, ahead=1, patience=8, pace=3) as taken:
+        run_both(tmp_path, 9, *JOBS["gap"])
+    assert taken.units == [day(n) for n in range(3, 10)]
+    assert taken.ready >= 3
 
 
 def test_a_correction_that_redoes_a_range_is_taken_over_too(log: Path) -> None:
@@ -117,3 +130,72 @@ def test_a_unit_whose_input_changes_after_it_was_computed_is_run(log: Path) -> N
         {n: [s["counts"] for s in u["stages"]] for n, u in records(log / f"st-{w}").items()} for w in ("one", "two")
     ]
     assert found[0] == found[1]
+
+
+# Elsewhere than in folders.
+
+
+def in_order(table: pa.Table) -> list[str]:
+    return sorted(map(repr, table.select(sorted(table.column_names)).to_pylist()))
+
+
+def state_files(folder: Path) -> dict[str, bytes]:
+    found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.parquet")}
+    assert len(found) > DAYS
+    return found
+
+
+def in_any_run(objects: dict[str, bytes]) -> list[tuple[str, bytes]]:
+    """The tables of a state in a store, by names without the ids of runs."""
+    found = [(re.sub("[0-9a-f]{12}", "ID", name), each) for name, each in objects.items() if name.endswith(".parquet")]
+    assert len(found) > DAYS
+    return sorted(found)
+
+
+def test_results_in_a_delta_table_are_taken_over(log: Path) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    with in_pieces() as taken:
+        for jobs in ("1", "2"):
+            flags = ("--output-format", "delta", *span(1, DAYS), "--jobs", jobs, "--state", f"st-{jobs}")
+            ran = wincli_here("run", *JOBS["gap"], *flags, "log", f"out-{jobs}/day={{date}}", cwd=log)
+            assert ran.code == 0, ran.err
+    assert taken.units == [day(n) for n in range(3, DAYS + 1)]
+    one, two = (deltalake.DeltaTable(str(log / f"out-{jobs}")) for jobs in ("1", "2"))
+    assert one.version() == two.version()
+    assert in_order(one.to_pyarrow_dataset().to_table()) == in_order(two.to_pyarrow_dataset().to_table())
+    assert state_files(log / "st-1") == state_files(log / "st-2")
+
+
+def test_results_in_an_iceberg_table_are_taken_over(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyiceberg")
+    lake = Lake(log / "lake")
+    lake.set_environment(monkeypatch)
+    lake.make()
+    with in_pieces() as taken:
+        for jobs in ("1", "2"):
+            flags = (*span(1, DAYS), "--jobs", jobs, "--state", f"st-{jobs}")
+            ran = wincli_here("run", *JOBS["gap"], *flags, "log", f"iceberg://lake/logs.out{jobs}", cwd=log)
+            assert ran.code == 0, ran.err
+    assert taken.units == [day(n) for n in range(3, DAYS + 1)]
+    assert in_order(lake.rows("out1")) == in_order(lake.rows("out2"))
+    assert state_files(log / "st-1") == state_files(log / "st-2")
+
+
+def test_with_a_state_in_a_store_units_are_taken_over(log: Path, s3: S3Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in s3.env.items():
+        monkeypatch.setenv(name, value)
+    with in_pieces(pace=3) as taken:
+        for jobs in ("1", "2"):
+            flags = (*span(1, DAYS), "--jobs", jobs, "--state", f"{s3.uri}/st-{jobs}")
+            ran = wincli_here("run", *JOBS["gap"], *flags, "log", f"out-{jobs}", cwd=log)
+            assert ran.code == 0, ran.err
+    assert taken.units == [day(n) for n in range(3, DAYS + 1)]
+    assert tree(log / "out-1", "-1") == tree(log / "out-2", "-2")
+    one, two = (
+        {
+            name.removeprefix(f"st-{jobs}/"): s3.client.get_object(Bucket=s3.name, Key=name)["Body"].read()
+            for name in s3.names(f"st-{jobs}/")
+        }
+        for jobs in ("1", "2")
+    )
+    assert in_any_run(one) == in_any_run(two)
