@@ -234,8 +234,10 @@ def speculated(folder: str, works: Sequence[UnitWork]) -> Iterator[None]:
         try:
             found, before = compute(folder, work, before)
             shifts = None if _waiting(folder) < _ENOUGH else taken_up(_shifts_path(folder))
-            is_own = shifts is not None and works[0].unit.ordinal <= shifts.behind < work.unit.ordinal
-            leave(found_path(folder, work.unit), ReadyUnit.of(found, shifts) if is_own else found)
+            left: FoundUnit | ReadyUnit = found
+            if shifts is not None and works[0].unit.ordinal <= shifts.behind < work.unit.ordinal:
+                left = ReadyUnit.of(found, shifts)
+            leave(found_path(folder, work.unit), left)
         except Exception:
             for each in works[at:]:
                 found_path(folder, each.unit).with_suffix(_FAILED).touch()

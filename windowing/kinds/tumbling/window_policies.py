@@ -109,7 +109,7 @@ class ConditionPolicy(TumblingPolicy):
 class ByWindow(ConditionPolicy):
     """A policy whose last condition looks at windows; asked with the row in, where that `ends_with` its windows."""
 
-    neighbours_decide: ClassVar[bool] = False  # type: ignore[assignment]
+    neighbours_decide: ClassVar[bool] = False
 
     @property
     def expression(self) -> Expression:
