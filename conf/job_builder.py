@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -13,10 +13,12 @@ from ..windowing.language.spec import TableWindows
 from ..windowing.support.address import Address
 from ..windowing.support.formats import TABLE_FORMATS
 from ..windowing.support.redaction import MASK, redacted, redacted_path
-from .job import PIPE, SHARED_KEYS, SINGLE_KEYS, Job, RightSide, with_table_outputs
-from .job_file import JobFile, layered
+from .job import PIPE, SHARED_KEYS, SINGLE_KEYS, Job, RightSide, defaults, with_table_outputs
+from .problems import Location, Problem, as_error, location, option
 from .ranges import has_date, units
-from .yaml_nodes import Location, Problem, as_error, location, option
+
+if TYPE_CHECKING:
+    from .job_file import JobFile
 
 # Checks of keys of a job that depend on each other; none needs the input.
 
@@ -297,3 +299,42 @@ def _shown(problem: Problem, at: Location, is_flag: bool) -> tuple[WincliError, 
     how = option(key) if is_flag else f"{key}:"
     where = f" in {location(at[:-1])}" if len(at) > 1 else ""
     return ConfigError(f"{problem.error.what}{where}", f"say {how} {_EXAMPLES[key].format(how)}"), False
+
+
+# The layers of settings: a flag (or its environment variable) overrides the job file, and that the defaults.
+#
+# Only this merges them. All values are plain values that are not checked yet.
+
+
+_TO_STDOUT = {"output_format": "csv", "plain": True}  # a pipe is for rows, and marks have no meaning there
+ONLY = "window"
+"""The name of the stage in a job without ``stages``."""
+
+
+def layered(flags: Values, in_file: Values) -> dict[str, Any]:
+    """Return the values of a whole job: ``flags`` over the values ``in_file`` of a job file, over the defaults.
+
+    Settings of Spark are merged one by one. With a state the default of ``at_end`` is ``hold`` for all stages. A result
+    that goes to stdout is plain CSV by default.
+    """
+    given = {**in_file, **flags}
+    base = {**defaults(), **({"at_end": "hold"} if given.get("state") else {})}
+    last = {**base, **(_TO_STDOUT if given.get("output") == PIPE else {})}
+    options = {**last, **given}
+    if "spark_conf" in options:
+        options["spark_conf"] = {**in_file.get("spark_conf", {}), **flags.get("spark_conf", {})}
+    job = {key: value for key, value in options.items() if key not in SINGLE_KEYS and key != "stages"}
+    if "stages" not in in_file:
+        return {**job, "stages": [{"name": ONLY, **_window(options)}]}
+    # A flag overrides a stage's own key, which overrides a key beside ``stages``.
+    made, end = [], len(in_file["stages"]) - 1
+    for index, own in enumerate(in_file["stages"]):
+        shared = [key for key in SHARED_KEYS if key == "at_end" or index == end]
+        beside, above = ({key: layer[key] for key in shared if key in layer} for layer in (in_file, flags))
+        default = _window(last if index == end else base)
+        made.append({**default, **beside, "name": f"stage-{index + 1}", **own, **above})
+    return {**job, "stages": made}
+
+
+def _window(options: Values) -> dict[str, Any]:
+    return {key: options[key] for key in SINGLE_KEYS if key in options}

@@ -18,9 +18,10 @@ import yaml
 from ..windowing.errors import ConfigError, did_you_mean, nearest, short
 from ..windowing.language.tokens import column_text
 from ..windowing.support.redaction import MASK, is_secret
-from .job import BESIDE, GONE, PIPE, SHARED_KEYS, SINGLE_KEYS, Job, Stage, defaults
+from .job import BESIDE, GONE, SHARED_KEYS, SINGLE_KEYS, Job, Stage, defaults
 from .option_values import expectation_text
-from .yaml_nodes import Location, Problem, describe, kind_of, location, read_root, retyped, text_of
+from .problems import Location, Problem, location
+from .yaml_nodes import describe, kind_of, read_root, retyped, text_of
 
 # Variables in the values of job files: ``${NAME}`` is what ``--var`` says of it, else an environment variable.
 
@@ -397,43 +398,3 @@ def _wrong(at: Location, node: yaml.Node, file: JobFile, what: str, do: str | No
 
 def _of(types: tuple[str, ...]) -> str:
     return " or ".join(_TYPE_NAMES[each] for each in types)
-
-
-# The layers of settings: a flag (or its environment variable) overrides the job file, and that the defaults.
-#
-# Only this module merges them. All values are plain values that are not checked yet.
-
-
-Values = Mapping[str, Any]
-_TO_STDOUT = {"output_format": "csv", "plain": True}  # a pipe is for rows, and marks have no meaning there
-ONLY = "window"
-"""The name of the stage in a job without ``stages``."""
-
-
-def layered(flags: Values, in_file: Values) -> dict[str, Any]:
-    """Return the values of a whole job: ``flags`` over the values ``in_file`` of a job file, over the defaults.
-
-    Settings of Spark are merged one by one. With a state the default of ``at_end`` is ``hold`` for all stages. A result
-    that goes to stdout is plain CSV by default.
-    """
-    given = {**in_file, **flags}
-    base = {**defaults(), **({"at_end": "hold"} if given.get("state") else {})}
-    last = {**base, **(_TO_STDOUT if given.get("output") == PIPE else {})}
-    options = {**last, **given}
-    if "spark_conf" in options:
-        options["spark_conf"] = {**in_file.get("spark_conf", {}), **flags.get("spark_conf", {})}
-    job = {key: value for key, value in options.items() if key not in SINGLE_KEYS and key != "stages"}
-    if "stages" not in in_file:
-        return {**job, "stages": [{"name": ONLY, **_window(options)}]}
-    # A flag overrides a stage's own key, which overrides a key beside ``stages``.
-    made, end = [], len(in_file["stages"]) - 1
-    for index, own in enumerate(in_file["stages"]):
-        shared = [key for key in SHARED_KEYS if key == "at_end" or index == end]
-        beside, above = ({key: layer[key] for key in shared if key in layer} for layer in (in_file, flags))
-        default = _window(last if index == end else base)
-        made.append({**default, **beside, "name": f"stage-{index + 1}", **own, **above})
-    return {**job, "stages": made}
-
-
-def _window(options: Values) -> dict[str, Any]:
-    return {key: options[key] for key in SINGLE_KEYS if key in options}

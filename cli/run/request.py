@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...conf.job import SHARED_KEYS, SINGLE_KEYS, Job
-from ...conf.job_builder import make_job, pairs
-from ...conf.job_file import ONLY, given_variables, read_job_file
-from ...conf.yaml_nodes import with_keys
+from ...conf.job_builder import ONLY, make_job, pairs
+from ...conf.problems import with_keys
 from ...readers.options import ReadOptions, parse_schema
 from ...windowing.errors import ConfigError, WincliError
 from ...windowing.language.aggregates import ALIASES, alias_of
@@ -22,12 +21,17 @@ def parse_job(options: Mapping[str, Any]) -> Job:
     """
     flags = dict(options)
     path, named = _arguments(flags.pop("paths", None) or ())
-    variables = given_variables(flags.pop("var", None) or ())
-    if variables and path is None:
-        what = f"--var {next(iter(variables))} is for a job file, and none is named"
-        raise ConfigError(what, "name a job file before IN and OUT, or leave --var out")
+    file, given = None, flags.pop("var", None) or ()
+    if path or given:
+        from ...conf.job_file import given_variables, read_job_file  # noqa: PLC0415 - loads yaml
+
+        variables = given_variables(given)
+        if variables and path is None:
+            what = f"--var {next(iter(variables))} is for a job file, and none is named"
+            raise ConfigError(what, "name a job file before IN and OUT, or leave --var out")
+        file = read_job_file(path, variables) if path else None
     flags["spark_conf"] = pairs(flags.get("spark_conf") or ())
-    return make_job({**flags, **named}, read_job_file(path, variables) if path else None, parse_schema).at(file=path)
+    return make_job({**flags, **named}, file, parse_schema).at(file=path)
 
 
 def alias_notes(job: Job) -> list[str]:

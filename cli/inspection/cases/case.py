@@ -17,7 +17,8 @@ from typing import Any, TypeAlias, TypeVar
 import yaml
 
 from ....conf.job_file import read_keys
-from ....conf.yaml_nodes import as_error, describe, kind_of, read_root
+from ....conf.problems import as_error
+from ....conf.yaml_nodes import describe, kind_of, read_root
 from ....readers.files.file import COMPRESSIONS
 from ....windowing.errors import ConfigError, did_you_mean, printable, short
 from ....windowing.support.amounts import count_of

@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from ....conf.job_file import given_variables, read_job_file
-from ....conf.yaml_nodes import as_error
+from ....conf.problems import as_error
 from ....windowing.errors import ConfigError, few
 from ....windowing.support.amounts import count_of
 from ....windowing.support.modules import search

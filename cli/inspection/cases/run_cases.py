@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....conf.job import BESIDE, Job
-from ....conf.job_builder import make_job
-from ....conf.job_file import ONLY, JobFile
+from ....conf.job_builder import ONLY, make_job
+from ....conf.job_file import JobFile
 from ....conf.ranges import STEPS, Kind, Unit, before_date, fill, has_date, unit_at, unit_of
 from ....readers.open import open_source
 from ....readers.options import parse_schema

@@ -97,7 +97,7 @@ def test_stdin_is_waited_for_only_where_nothing_else_asks_for_spark(tmp_path: Pa
 
 # What is loaded
 
-HEAVY = ("pyarrow", "numpy", "numba", "pyspark", "pandas")
+HEAVY = ("pyarrow", "numpy", "numba", "pyspark", "pandas", "yaml")
 OF_EXPRESSIONS = ("datasketches", "wincli.windowing.expressions.binder", "wincli.windowing.expressions.steps")
 AGGREGATED = "import pyarrow as pa, wincli.cli.run.pipeline, wincli.windowing.engine.run, wincli.windowing.in_memory; "
 AGGREGATED += "wincli.aggregate(pa.table({'x': [1, 2]}), 'count(1)', aggregates=['s=sum(x)'])"

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from wincli.cli.console.messages import Messages
-from wincli.conf.yaml_nodes import Problem, as_error
+from wincli.conf.problems import Problem, as_error
 from wincli.windowing.errors import ConfigError, Span, SpecError, shown
 
 FORGED = "a\nwincli: error: forged\x1b[31m\r\x07\x7f\x9b\u2028\u202e\u2066\udcff\ud800é"
