@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gc
+import atexit
 import os
 import re
 import signal
@@ -141,13 +141,25 @@ app.add_typer(state)
 
 def main() -> NoReturn:
     """Run the command line, and exit with the exit code of the command."""
+    codes: list[int] = []
+    atexit.register(_leave, codes)  # the first that is registered is called last
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads when it is imported, which nothing uses
     guard_streams()
     stop_on_signals()
     leave_out_working_folder()
-    code = _main(sys.argv[1:])
-    gc.freeze()  # otherwise Python's last garbage collection goes through all loaded modules: 0.1 s
-    sys.exit(code)
+    codes.append(_main(sys.argv[1:]))
+    sys.exit(codes[0])
+
+
+def _leave(codes: list[int]) -> None:
+    """End the process with the code of its command, where it has one, and take no module apart: 0.05 s.
+
+    By then threads have ended, and what else is registered to be done at exit is done.
+    """
+    if codes:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(codes[0])
 
 
 def _main(arguments: list[str]) -> int:

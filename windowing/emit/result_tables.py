@@ -22,7 +22,6 @@ from ..rows.panes import CLOSED_BY, TIMING, Panes
 from ..rows.sequence import Sequences, concatenate
 from ..state.window_state import WindowState
 from .aggregate_rows import aggregate_rows, combine_window, merging_plan
-from .operator_calls import finishing_batches, operator_batches
 from .operator_scenes import OperatorRun
 from .pane_rows import rows_of_pairs, rows_of_panes
 from .result_columns import HiddenPanes, mark_columns, only_marks, stream_columns, stream_values, with_result_values
@@ -215,6 +214,8 @@ def result_tables(
     check_panes(plan, panes)
     stream = stream_values(plan, sequences, marks)
     if run is not None:
+        from .operator_calls import operator_batches  # noqa: PLC0415 - few jobs have operators
+
         parts = operator_batches(plan, sequences, marks, panes, pane_columns(plan, stream, sequences, panes), run)
     elif panes.continued is not None:
         parts = continued_rows(plan, sequences, panes, pane_columns(plan, stream, sequences, panes))
@@ -238,6 +239,8 @@ def finishing_tables(plan: Plan, idle: WindowState, hidden: HiddenPanes) -> Iter
 
     ``idle``: the state of these keys. Raises what calls of operators raise.
     """
+    from .operator_calls import finishing_batches  # noqa: PLC0415
+
     yield from with_result_values(plan, finishing_batches(plan, idle), hidden)
 
 

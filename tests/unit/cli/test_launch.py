@@ -113,6 +113,27 @@ def test_a_run_loads_nothing_heavy_before_it_starts_java_and_nothing_for_express
     assert ended.stdout == "[]\n"
 
 
+LEFT = """
+import atexit, threading, time
+from wincli.cli import main
+def late():
+    time.sleep(0.1)
+    print("thread")
+def run(arguments):
+    atexit.register(print, "at exit")
+    threading.Thread(target=late).start()
+    print("run")
+    return 3
+main._main = run
+main.main()
+"""
+
+
+def test_a_process_ends_with_its_code_after_its_threads_and_what_is_registered_to_be_done_at_exit() -> None:
+    ended = subprocess.run([sys.executable, "-c", LEFT], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "run\nthread\nat exit\n", "")
+
+
 SHOWN = [
     (["show", "out"], ("numba", "pandas", "yaml")),
     (["status", "state"], ("pandas",)),
