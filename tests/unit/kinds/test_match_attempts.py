@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from references.matches import find_matches
 from support.random_patterns import PatternCase, pattern_cases
 from support.strategies import examples
-from wincli.windowing.kinds.matches.attempts import attempt
 from wincli.windowing.kinds.matches.automaton import automaton_of
 from wincli.windowing.kinds.matches.found import ANY_ROW, Rows
+from wincli.windowing.kinds.matches.kind import attempt
 
 
 def is_alive(case: PatternCase, start: int, bits: list[int]) -> bool:

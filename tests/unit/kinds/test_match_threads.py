@@ -21,10 +21,10 @@ from support.strategies import examples
 from wincli.windowing.errors import DataError
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.kinds.matches import passes
-from wincli.windowing.kinds.matches.attempts import attempt
 from wincli.windowing.kinds.matches.automaton import automaton_of
 from wincli.windowing.kinds.matches.found import AT_END, BY_LIMIT, Matches, Rows
-from wincli.windowing.kinds.matches.readers import readers_of
+from wincli.windowing.kinds.matches.kind import attempt
+from wincli.windowing.kinds.matches.matched import readers_of
 from wincli.windowing.kinds.matches.threads import find_matches
 from wincli.windowing.language.operands import operand_column
 from wincli.windowing.language.patterns import RowPattern

@@ -8,14 +8,17 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...aggregates.exact_sums import LIMBS, add_to_limbs, nearest_in_limbs
 from ...aggregates.loops import LIMB, Floats
 from ...columns.arrays import Ints
+from ...language.patterns import RowPattern
+from ...rows.sequence import Sequences
 from ...support.jit import frugal_kernel
+from ..rules.compiler import Compiler, Taken, Typed, Types
 from ..rules.machine import MOST_WORD, Machine, run
-from ..rules.reach import COUNT, MAX, MEAN, MIN, RANGE, SUM, mean_in_limbs, mean_of_ints
+from ..rules.programs import Programs, bools, int64s
+from ..rules.reach import COUNT, MAX, MEAN, MIN, RANGE, SUM, Kept, mean_in_limbs, mean_of_ints
 
 NTH: Final = 8
 """Beside the functions of ``rules/reach.py``: value ``number``, from 0 on; negative from the newest, which is -1."""
@@ -32,13 +35,8 @@ class Readers(NamedTuple):
     ``machine``: the R programs.
     ``program``: int64 (S,), the program of each symbol; -1: its bit in the rows says all.
     ``used``: int64, the aggregates that each program reads; those of program p are ``bounds[p]:bounds[p + 1]``.
-    ``function``: int64 (A,), `COUNT`, `SUM`, `MEAN`, `MIN`, `MAX`, `RANGE` or `NTH`; ``number``: int64 (A,).
+    ``kept``: the aggregates; `NTH` is in place of `FIRST` and `LAST`. ``number``: int64 (A,), which value `NTH` is.
     ``symbol``: int64 (A,), as what the rows are matched that it reads, or `ALL_ROWS`.
-    ``floating``, ``narrow``: bool (A,), whether it is of floats, and of those of 32 bits.
-    ``column``: int64 (A,), what it is of: a row of the machine's integers or floats.
-    ``valid``: bool (A, n), which rows have a value.
-    ``lacks``: int64 (A,), what each integer lacks, in units of 2**32; ``digits``: int64 (A,), how many digits of it are
-        behind the point.
     ``register``: int64 (A,), where the machine wants its value.
     ``offset``: int64 (A + 1,), its words.
     ``limbs``: int64 (`LIMBS`,), and ``parts``: float64 (3,), of any value.
@@ -48,15 +46,9 @@ class Readers(NamedTuple):
     program: Ints
     used: Ints
     bounds: Ints
-    function: Ints
+    kept: Kept
     number: Ints
     symbol: Ints
-    floating: npt.NDArray[np.bool_]
-    narrow: npt.NDArray[np.bool_]
-    column: Ints
-    valid: npt.NDArray[np.bool_]
-    lacks: Ints
-    digits: Ints
     register: Ints
     offset: Ints
     limbs: Ints
@@ -113,33 +105,30 @@ def _place(words: Ints, number: int, word: int) -> None:
 @frugal_kernel
 def see_row(readers: Readers, state: Ints, symbol: int, row: int) -> None:
     """Add a row that is matched as a symbol to the words of all aggregates, int64 (W,)."""
-    for a in range(len(readers.function)):
-        if not readers.valid[a, row] or (readers.symbol[a] != ALL_ROWS and readers.symbol[a] != symbol):
+    kept = readers.kept
+    for a in range(len(kept.function)):
+        if not kept.valid[a, row] or (readers.symbol[a] != ALL_ROWS and readers.symbol[a] != symbol):
             continue
-        words, function, column = (
-            state[readers.offset[a] : readers.offset[a + 1]],
-            readers.function[a],
-            readers.column[a],
-        )
+        words, function, column = state[readers.offset[a] : readers.offset[a + 1]], kept.function[a], kept.row[a]
         if function == COUNT:
             words[0] += 1
-        elif readers.floating[a]:
-            value = readers.machine.floats[column, row]
+        elif kept.floating[a]:
+            value = kept.floats[column, row]
             if function in (SUM, MEAN):
                 words[0] = 1 if function == SUM else words[0] + 1
-                special = add_to_limbs(readers.machine.floats[column], row, row + 1, words[2:])
-                add_to_limbs(readers.machine.floats[column], 0, 0, words[2:])  # carries: equal sums have equal limbs
+                special = add_to_limbs(kept.floats[column], row, row + 1, words[2:])
+                add_to_limbs(kept.floats[column], 0, 0, words[2:])  # carries: equal sums have equal limbs
                 words[1] = _bits(_float(words[1]) + special)
             elif function == NTH:
                 _place(words, readers.number[a], _bits(value))
             elif value == value:  # noqa: PLR0124 - only NaN is not itself; the extremes skip it
                 _extreme(words, function, value, True)
         else:
-            tick = readers.machine.ints[column, row]
+            tick = kept.ticks[column, row]
             if function in (SUM, MEAN):
                 words[0] = 1 if function == SUM else words[0] + 1
                 low = words[2] + (tick & LIMB)
-                words[1] += (tick >> 32) + readers.lacks[a] + (low >> 32)
+                words[1] += (tick >> 32) + kept.offset[a] + (low >> 32)
                 words[2] = low & LIMB
             elif function == NTH:
                 _place(words, readers.number[a], tick)
@@ -149,7 +138,7 @@ def see_row(readers: Readers, state: Ints, symbol: int, row: int) -> None:
 
 @frugal_kernel
 def _value_of_floats(readers: Readers, a: int, words: Ints) -> float:
-    function = readers.function[a]
+    function = readers.kept.function[a]
     if function in (SUM, MEAN):
         limbs = readers.limbs
         for limb in range(len(limbs)):
@@ -159,25 +148,23 @@ def _value_of_floats(readers: Readers, a: int, words: Ints) -> float:
         return found
     if function == RANGE:
         spread = _float(words[2]) - _float(words[1])
-        return np.float64(np.float32(spread)) if readers.narrow[a] else spread
+        return np.float64(np.float32(spread)) if readers.kept.narrow[a] else spread
     return _float(words[1])
 
 
 @frugal_kernel
 def _fetch(readers: Readers, a: int, words: Ints) -> bool:
     """Put the value of an aggregate into its register; return whether it fits 64 bits."""
-    function, machine, at = readers.function[a], readers.machine, readers.register[a]
-    number = readers.number[a]
+    kept, machine, at, number = readers.kept, readers.machine, readers.register[a], readers.number[a]
+    function = kept.function[a]
     enough = 1 if function != NTH else number + 1 if number >= 0 else -number
     machine.is_there[at] = function == COUNT or words[0] >= enough
     if not machine.is_there[at]:
         return True
-    if readers.floating[a]:
+    if kept.floating[a]:
         machine.float_at[at] = _value_of_floats(readers, a, words)
     elif function == MEAN:
-        machine.float_at[at] = mean_of_ints(
-            words[1], words[2], words[0], readers.digits[a], readers.parts, readers.limbs
-        )
+        machine.float_at[at] = mean_of_ints(words[1], words[2], words[0], kept.digits[a], readers.parts, readers.limbs)
     elif function == SUM:
         machine.int_at[at] = (words[1] << 32) | words[2]
         return bool(-(2**31) <= words[1] < 2**31)
@@ -203,3 +190,49 @@ def says(readers: Readers, symbol: int, state: Ints, row: int) -> int:
         return FAILED
     at = machine.result[p]
     return TRUE if machine.is_there[at] and machine.int_at[at] == 1 else FALSE
+
+
+# From conditions to what the loops above take: programs over the rows, and aggregates as words.
+
+
+_ENDS = {"first": 0, "last": -1}
+
+
+def readers_of(pattern: RowPattern, sequences: Sequences) -> Readers | None:
+    """Return what conditions of a pattern read of matched rows, over some rows; None: all are of columns alone."""
+    if not any(term is not None for term in pattern.terms):
+        return None
+    schema, rows = sequences.rows.schema, Programs(sequences)
+    compiler = compiled(pattern, lambda name: schema.field(name).type)
+    matched = compiler.matched or {}
+    made = rows.machine(compiler)
+    kept = rows.kept(compiler, made, list(matched))
+    is_nth = bools(each.function in {"nth", *_ENDS} for each in matched)
+    kept = kept._replace(function=np.where(is_nth, NTH, kept.function))
+    numbers = [_ENDS.get(each.function, each.number) for each in matched]
+    programs = iter(range(len(compiler.results)))
+    asked = sorted((program, aggregate) for aggregate, program in compiler.asked)
+    words = [words_of(*each) for each in zip(kept.function.tolist(), numbers, kept.floating.tolist(), strict=True)]
+    return Readers(
+        made,
+        int64s(-1 if term is None else next(programs) for term in pattern.terms),
+        int64s(aggregate for _, aggregate in asked),
+        np.searchsorted(int64s(program for program, _ in asked), np.arange(len(compiler.results) + 1)),
+        kept, int64s(numbers),
+        int64s(ALL_ROWS if each.symbol is None else pattern.symbols.index(each.symbol) for each in matched),
+        int64s(found.at for found in matched.values()), np.cumsum([0, *words], dtype=np.int64),
+        np.zeros(LIMBS, np.int64), np.zeros(3),
+    )  # fmt: skip
+
+
+def compiled(pattern: RowPattern, types: Types) -> Compiler:
+    """Return the programs of the conditions that read matched rows. Raises `SpecError` where types do not go together.
+
+    ``types``: of the columns.
+    """
+    matched: dict[Taken, Typed] = {}
+    compiler = Compiler(types, matched=matched)
+    for (_, condition), term in zip(pattern.conditions, pattern.terms, strict=True):
+        if term is not None:
+            compiler.add(condition, term)
+    return compiler

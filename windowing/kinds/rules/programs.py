@@ -88,7 +88,7 @@ class Programs:
             return earlier, None
         numbers = int64s([len(self.amounts)]), int64s(rule for rule, _ in asked), int64s([len(self.befores)])
         may_fail = bools([compiler.may_fail and bool(self.afters)])
-        kept = self._kept(compiler, made, list(compiler.kept))
+        kept = self.kept(compiler, made, list(compiler.kept))
         return earlier, Conditions(made, *numbers, kept, may_fail, np.zeros(len(self.sequences), np.int64))
 
     def machine(self, compiler: Compiler) -> Machine:
@@ -123,27 +123,23 @@ class Programs:
             found.append((values if has.all() else np.where(has, values, 0), has))
         return found
 
-    def valid(self, taken: Sequence[Taken]) -> Any:
-        """Return for each aggregate which rows have a value, bool (A, n)."""
-        rows = len(self.sequences)
+    def kept(self, compiler: Compiler, made: Machine, taken: Sequence[Taken]) -> Kept:
+        """Return aggregates over the columns of a machine; the function of those that `FUNCTIONS` lacks is -1."""
         has = [
-            np.ones(rows, np.bool_) if each.argument is None
+            np.ones(len(self.sequences), np.bool_) if each.argument is None
             else self._column(each.argument).is_valid().to_numpy(zero_copy_only=False)
             for each in taken
         ]  # fmt: skip
-        return written(has, np.bool_, rows)
-
-    def _kept(self, compiler: Compiler, made: Machine, taken: Sequence[Taken]) -> Kept:
         return Kept(
-            int64s(FUNCTIONS[each.function] for each in taken),
+            int64s(FUNCTIONS.get(each.function, -1) for each in taken),
             bools(each.is_float for each in taken), bools(each.source.is_narrow for each in taken),
             int64s(compiler.place_of(each) for each in taken), made.ints, int64s(each.lacks for each in taken),
-            made.floats, self.valid(taken), int64s(each.digits for each in taken),
+            made.floats, written(has, np.bool_, len(self.sequences)), int64s(each.digits for each in taken),
         )  # fmt: skip
 
     def _earlier(self, compiler: Compiler, made: Machine) -> Earlier:
         before, rows = list(compiler.before.items()), len(self.sequences)
-        kept = self._kept(compiler, made, [key.taken for key, _ in before])
+        kept = self.kept(compiler, made, [key.taken for key, _ in before])
         scales = [None if each.compared is None else scale_of(each.compared).per_second for each in self.amounts]
         kinds = [
             previous.ROWS if each.compared is None else previous.NUMBERS if scale is None else previous.TICKS
