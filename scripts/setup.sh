@@ -39,7 +39,9 @@ make_venv() {
 
 install_extras() {
     say "installing wincli and [$1] into .venv (once)"
-    "$PY" -m pip install -qq --disable-pip-version-check -e ".[$1]"
+    "$PY" -m pip install -qq --disable-pip-version-check --no-compile -e ".[$1]"
+    # pip compiles 9,000 modules one at a time, which takes as long as all else of its work. Some are no Python 3.
+    "$PY" -W ignore -m compileall -qq -j 0 "$("$PY" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" || true
 }
 
 setup() {
