@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -157,8 +157,7 @@ class _Layout:
             self.goals = _divided(goals, [len(part.bounds) - 1 for part in parts])
         else:
             self.goals = _divided(place, self.sizes)
-        self.valid = cache(self._valid)
-        self.picks = cache(self._picks)
+        self._valid: dict[tuple[bool, ...], pa.Buffer] = {}
 
     def moved(self, pieces: Sequence[Values | None]) -> Values:
         """Return the values of all rows of those of each part; zero for those of a part that is None."""
@@ -171,18 +170,20 @@ class _Layout:
                 _put(values, goals, out)
         return out
 
-    def _picks(self) -> Ints:
-        """Return the row at each place, int64 (n,), where rows are numbered part after part."""
+    @cached_property
+    def picks(self) -> Ints:
+        """The row at each place, int64 (n,), where rows are numbered part after part."""
         size = int(self.bounds[-1])
         if self.place is None:
             return interleave(self.codes, _runs(self.parts), self.bounds[:-1].copy(), size)
         return self.moved(_divided(np.arange(size), self.sizes))
 
-    def _valid(self, has: tuple[bool, ...]) -> pa.Buffer:
+    def valid(self, has: tuple[bool, ...]) -> pa.Buffer:
         """Return the validity where all rows of some parts have a value, and those of the others none."""
-        return _packed(
-            self.moved([np.ones(n, np.bool_) if own else None for n, own in zip(self.sizes, has, strict=True)])
-        )
+        if has not in self._valid:
+            masks = [np.ones(size, np.bool_) if own else None for size, own in zip(self.sizes, has, strict=True)]
+            self._valid[has] = _packed(self.moved(masks))
+        return self._valid[has]
 
     def column(self, pieces: Sequence[pa.Array]) -> pa.Array:
         """Return a column of all rows of its pieces. Those that have nothing but nulls are not moved."""
@@ -200,7 +201,7 @@ class _Layout:
         # texts may be plain in some parts
         plain = [piece.dictionary_decode() if pa.types.is_dictionary(piece.type) else piece for piece in pieces]
         whole = combined(pa.chunked_array(plain))
-        return whole if self.place is None and len(self.bounds) == 2 else take_column(whole, self.picks())
+        return whole if self.place is None and len(self.bounds) == 2 else take_column(whole, self.picks)
 
     def _fixed(self, there: Sequence[pa.Array], has: tuple[bool, ...]) -> pa.Array:
         """Return a column of fixed width. ``there``: the pieces that have values; ``has``: which do."""
