@@ -80,7 +80,7 @@ class FlinkSql(Dialect):
         return f"CAST(NULL AS {_TYPES[kind]})"
 
     def span(self, seconds: int) -> str:
-        return f"INTERVAL '{seconds}' SECOND(6)"
+        return f"INTERVAL '{seconds // 3600}:{seconds // 60 % 60}' HOUR TO MINUTE"
 
     def truncated(self, unit: str, local: str) -> str:
         return f"floor({local} TO {unit.upper()})"

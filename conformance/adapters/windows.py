@@ -181,7 +181,7 @@ def _calendar(query: Query, window: clocks.Calendar) -> str:
     shift = query.dialect.span(window.at.hour * 3600 + window.at.minute * 60)
     if window.start not in ("mon", "sun"):
         raise CannotSayError("a week that begins on another day")
-    days = (window.start == "sun") - query.dialect.weeks_begin_on_sunday
+    days = (window.start == "sun") - query.dialect.weeks_begin_on_sunday if window.unit == "week" else 0
     week = f" + INTERVAL '{days}' DAY"
     local = f"{query.dialect.local(clock, window.tz, is_zoned)} - {shift}{week}"
     if query.asked.is_right:
