@@ -36,6 +36,7 @@ class FlinkSql(Dialect):
 
     quote = "`"
     weeks_begin_on_sunday = True
+    instant_before = "INTERVAL '0.001' SECOND"
     time_range = "timestampdiff(SECOND, min({0}), max({0}))"
     filled = "last_value({0})"
     functions: ClassVar = {

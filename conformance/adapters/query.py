@@ -32,6 +32,7 @@ class Dialect:
 
     quote = '"'
     weeks_begin_on_sunday = False
+    instant_before = "INTERVAL '0.000001' SECOND"
     time_range = "max({0}) - min({0})"
     filled = "last_value({0} IGNORE NULLS)"
     frames: ClassVar[Mapping[str, str]] = {

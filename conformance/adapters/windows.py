@@ -185,7 +185,7 @@ def _calendar(query: Query, window: clocks.Calendar) -> str:
     week = f" + INTERVAL '{days}' DAY"
     local = f"{query.dialect.local(clock, window.tz, is_zoned)} - {shift}{week}"
     if query.asked.is_right:
-        local += " - INTERVAL '0.000001' SECOND"
+        local += f" - {query.dialect.instant_before}"
     if query.asked.option("empty"):
         raise CannotSayError("days without rows")
     query.part("parts", f"SELECT *, {query.dialect.truncated(window.unit, local)} AS _w FROM rows_")
