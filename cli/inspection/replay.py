@@ -138,8 +138,8 @@ def _bases_of(record: UnitRecord, job: Job) -> tuple[str, ...]:
     """Return the folders of columns of a unit of a range; earlier versions recorded none, but for ``NAME=LABEL``."""
     if record.bases or record.start is None:
         return record.bases
-    paths = (path.rstrip("/").rpartition("/") for path in job.input)
-    return tuple(dict.fromkeys(above if "=" in name else f"{above}/{name}".lstrip("/") for above, _, name in paths))
+    paths = ((path.rstrip("/"), *path.rstrip("/").rpartition("/")) for path in job.input)
+    return tuple(dict.fromkeys(above if "=" in name else path for path, above, _, name in paths))
 
 
 def read_again(record: UnitRecord, folder: Path, state: str) -> tuple[Job, Sequence[str]]:

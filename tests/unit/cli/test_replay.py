@@ -154,6 +154,19 @@ def test_the_types_of_releases_without_digests_are_compared_by_rows(log: Log) ->
     assert told(replayed(log.folder, day(3), code=1)) == [f"{day(3)}: state: its rows are not those that were recorded"]
 
 
+@pytest.mark.parametrize("template", ["{date}", "dt={date}"])
+def test_units_of_releases_that_recorded_no_folders_of_columns_have_those_columns(
+    tmp_path: Path, template: str
+) -> None:
+    for n in (1, 2):
+        write(tmp_path / "days" / template.format(date=day(n)) / f"k={n}", a__csv=f"ts,x\n{n},1\n")
+    job = ("-w", "count(2)", "-k", "k", "--order-by", "ts", "--emit", "rows", "--state", "st", *span(1, 2))
+    done(tmp_path, "run", *job, f"{tmp_path}/days/{template}", "out")
+    for n in (1, 2):
+        reseal(tmp_path / "st" / day(n) / "unit.json", lambda content: content.pop("bases"))
+    assert told(replayed(tmp_path, f"{day(1)}..{day(2)}")) == []
+
+
 def test_late_rows_that_moved_between_units_are_replayed_where_they_went(log: Log) -> None:
     late = log.folder / "log" / f"dt={day(4)}" / "late.csv"
     late.write_text(f"ts,user,x\n{day(2)}T10:00:00,a,5\n")
