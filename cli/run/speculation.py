@@ -233,7 +233,7 @@ def speculated(folder: str, works: Sequence[UnitWork]) -> Iterator[None]:
     for at, work in enumerate(works):
         try:
             found, before = compute(folder, work, before)
-            shifts = None if _waiting(folder) < _ENOUGH else taken_up(_shifts_path(folder))
+            shifts: Shifts | None = None if _waiting(folder) < _ENOUGH else taken_up(_shifts_path(folder))
             left: FoundUnit | ReadyUnit = found
             if shifts is not None and works[0].unit.ordinal <= shifts.behind < work.unit.ordinal:
                 left = ReadyUnit.of(found, shifts)

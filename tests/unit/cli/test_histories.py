@@ -185,17 +185,17 @@ def test_with_a_state_in_a_store_units_are_taken_over(log: Path, s3: S3Bucket, m
     for name, value in s3.env.items():
         monkeypatch.setenv(name, value)
     with in_pieces(pace=3) as taken:
-        for jobs in ("1", "2"):
-            flags = (*span(1, DAYS), "--jobs", jobs, "--state", f"{s3.uri}/st-{jobs}")
-            ran = wincli_here("run", *JOBS["gap"], *flags, "log", f"out-{jobs}", cwd=log)
+        for way, jobs in (("one", "1"), ("two", "2")):
+            flags = (*span(1, DAYS), "--jobs", jobs, "--state", f"{s3.uri}/st-{way}")
+            ran = wincli_here("run", *JOBS["gap"], *flags, "log", f"out-{way}", cwd=log)
             assert ran.code == 0, ran.err
     assert taken.units == [day(n) for n in range(3, DAYS + 1)]
-    assert tree(log / "out-1", "-1") == tree(log / "out-2", "-2")
+    assert tree(log / "out-one", "-one") == tree(log / "out-two", "-two")
     one, two = (
         {
-            name.removeprefix(f"st-{jobs}/"): s3.client.get_object(Bucket=s3.name, Key=name)["Body"].read()
-            for name in s3.names(f"st-{jobs}/")
+            name.removeprefix(f"st-{way}/"): s3.client.get_object(Bucket=s3.name, Key=name)["Body"].read()
+            for name in s3.names(f"st-{way}/")
         }
-        for jobs in ("1", "2")
+        for way in ("one", "two")
     )
     assert in_any_run(one) == in_any_run(two)
