@@ -1,19 +1,32 @@
-"""What units that run at the same time share: one Spark, and one display of progress."""
+"""Units of a range that need nothing of each other, run at the same time: by processes, or in threads over one Spark.
+
+`units_together` decides which. Processes are forks of this one: each runs whole units, and commits them. A fork that
+finds a unit to be more than one task leaves it to this process, which may start Spark for it.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from ...conf.job import Job, is_table
 from ...windowing.spark.boot import Progress
+from ...windowing.spark.fork_server import ForkServer
 from ...windowing.spark.session import Background
 from ...writers.state.unit_record import UnitRecord
+from ..console.messages import Messages
 from ..console.progress import Show
-from .context import Boot, RunContext, Session
+from .adoption import scratch_folder
+from .context import Boot, LocalBoot, LocalSession, RunContext, Session, local_context
+from .speculation import leave, taken_up
 from .steps import UnitStep
 
 # Runs the units of a range: one after the other, or several at the same time where none needs another.
@@ -28,6 +41,22 @@ RunUnit = Callable[[UnitStep], UnitRecord]
 """Runs and commits a unit, and those before it that its late rows belong to; returns the record of the unit."""
 
 
+class Shared(Protocol):
+    """What units share that run at the same time."""
+
+    def begin(self, step: UnitStep) -> None:
+        """See a unit begin; units begin in order."""
+
+    def end(self, step: UnitStep) -> None:
+        """See a unit end, well or not."""
+
+    def is_failing(self) -> bool:
+        """Whether a unit has failed; then none shall begin."""
+
+    def stop(self) -> None:
+        """End it at once: the units that still run fail."""
+
+
 @dataclass(slots=True)
 class UnitRunner:
     """Runs units in the order in which it is given them. Used as a context, it waits at the end for all of them.
@@ -35,14 +64,15 @@ class UnitRunner:
     ``run_unit``: runs a unit.
     ``jobs``: how many run at the same time, each in a thread of its own; None: one after the other, in this thread.
     ``first_alone``: whether the first runs alone, since it makes what the others write to.
-    ``boot``: what they run on, if it is to know of them.
+    ``shared``: what they share, if it is to know of them.
     """
 
     run_unit: RunUnit
     jobs: int | None = None
     first_alone: bool = False
-    boot: SharedBoot | None = None
-    _running: list[Background[UnitRecord]] = field(default_factory=list)
+    shared: Shared | None = None
+    _running: int = 0
+    _changed: threading.Condition = field(default_factory=threading.Condition)
     _errors: dict[int, BaseException] = field(default_factory=dict)
 
     def run(self, step: UnitStep) -> UnitRecord | None:
@@ -54,9 +84,10 @@ class UnitRunner:
             return self.run_unit(step)
         self._wait(self.jobs - 1)
         self._raise()
-        if self.boot is not None:
-            self.boot.begin()
-        self._running.append(Background(lambda: self._run(step)))
+        if self.shared is not None:
+            self.shared.begin(step)
+        self._running += 1
+        Background(partial(self._run, step))
         if self.first_alone:
             self.first_alone = False
             self._wait(0)
@@ -81,25 +112,35 @@ class UnitRunner:
             self._raise()
 
     def _stop(self) -> None:
-        if self.boot is not None:
-            self.boot.stop()
+        if self.shared is not None:
+            self.shared.stop()
 
     def _raise(self) -> None:
         if self._errors:
             raise self._errors[min(self._errors)]
 
-    def _run(self, step: UnitStep) -> UnitRecord:
+    def _run(self, step: UnitStep) -> None:
         try:
-            return self.run_unit(step)
+            try:
+                self.run_unit(step)
+            finally:
+                if self.shared is not None:
+                    self.shared.end(step)
         except BaseException as error:
             self._errors[step.unit.ordinal] = error
-            raise
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify()
 
     def _wait(self, most: int) -> None:
         """Wait until at most ``most`` units run; until none does, once one has failed."""
-        while len(self._running) > (0 if self._errors or (self.boot and self.boot.is_failing()) else most):
-            self._running[0].finished(_POLL)
-            self._running = [each for each in self._running if not each.finished(0)]
+        with self._changed:
+            while self._running > (0 if self._errors or (self.shared and self.shared.is_failing()) else most):
+                self._changed.wait(_POLL)
+
+
+# Units in threads: they share one Spark, and one display of progress.
 
 
 _MOST_NAMES = 2
@@ -129,17 +170,16 @@ class SharedBoot:
         with self._starting:
             self.boot.warm(warm, *arguments)
 
-    def begin(self) -> None:
+    def begin(self, step: UnitStep) -> None:  # noqa: ARG002 - they are counted
         with self._changed:
             self._running += 1
 
-    def end(self) -> None:
+    def end(self, step: UnitStep) -> None:  # noqa: ARG002
         with self._changed:
             self._running -= 1
             self._changed.notify_all()
 
     def is_failing(self) -> bool:
-        """Whether a unit has failed; then none shall begin."""
         return self._failed > 0
 
     def close(self) -> None:
@@ -150,7 +190,6 @@ class SharedBoot:
             self._close()
 
     def stop(self) -> None:
-        """End it at once: the units that still run fail."""
         with self._changed:
             self._close()
             self._changed.notify_all()
@@ -182,28 +221,180 @@ class SharedProgress:
             self._seen.pop(label, None)
 
 
-def shared_context(context: RunContext, job: Job) -> tuple[RunContext, Callable[[RunUnit], UnitRunner]]:
-    """Return the context of the units of a range, and what makes a runner of as many at a time as the job says.
+# Units in processes.
 
-    The first runs alone where all are parts of one table, which is made by one commit.
+
+RunAlone = Callable[[RunContext, UnitStep], Iterable[UnitRecord]]
+"""Runs and commits a unit in a context; yields its record. It pickles."""
+
+_Said = tuple[tuple[str, str, dict[str, Any]], ...]
+"""Messages: kind, text and fields of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class _HeldMessages(Messages):
+    """Messages that are written later, by whoever reads ``held``."""
+
+    held: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+
+    def note(self, text: str, **fields: Any) -> None:
+        self.held.append(("note", text, fields))
+
+    def detail(self, text: str, **fields: Any) -> None:
+        self.held.append(("detail", text, fields))
+
+
+class _MoreThanOneTaskError(Exception):
+    """A unit is more than one task."""
+
+
+class _OneTask(LocalSession):
+    @contextmanager
+    def shared_folders(self) -> Iterator[tuple[str, ...]]:
+        raise _MoreThanOneTaskError
+        yield ()
+
+
+class _OneTaskBoot(LocalBoot):
+    def session(self) -> LocalSession:
+        return _OneTask()
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What has become of a unit: its records and what it said, or an error; ``is_left``: it was left to the other."""
+
+    records: tuple[UnitRecord, ...] = ()
+    said: _Said = ()
+    error: Exception | None = None
+    is_left: bool = False
+
+
+def _run_held(run: RunAlone, context: RunContext, step: UnitStep, is_first: bool) -> _Done:
+    """Run a unit, and hold what it says; ``is_first``: whether it says what is said once a command."""
+    messages = _HeldMessages()
+    context = replace(context, messages=messages, announced={} if is_first else {"choices": True})
+    try:
+        return _Done(tuple(run(context, step)), tuple(messages.held))
+    except _MoreThanOneTaskError:
+        return _Done(is_left=True)
+    except Exception as error:
+        return _Done(said=tuple(messages.held), error=error)
+
+
+def run_apart(path: Path, run: RunAlone, step: UnitStep, is_first: bool) -> None:
+    """Run a unit in this process, and leave at ``path`` what has become of it. ``is_first``: as in `_run_held`."""
+    context = replace(local_context(Messages()), spark=_OneTaskBoot())
+    done = _run_held(run, context, step, is_first)
+    try:
+        leave(path, done)
+    except Exception:  # an error that does not pickle: the other runs into it, too
+        leave(path, _Done(is_left=True))
+
+
+@dataclass(slots=True)
+class Forks:
+    """Has each process of a command run one unit at a time. What units say is written in the order of the units.
+
+    ``run_alone``: runs a unit.
+    ``context``: the context of the command, with its processes.
+    ``folder``: where these leave what has become of their units.
     """
-    jobs = job.jobs
-    if jobs == 1:
-        return context, UnitRunner
-    boot, progress = SharedBoot(context.spark), SharedProgress(context.show)
 
-    def runner(run_unit: RunUnit) -> UnitRunner:
-        def run(step: UnitStep) -> UnitRecord:
+    run_alone: RunAlone
+    context: RunContext
+    folder: str
+    _free: deque[ForkServer] = field(default_factory=deque)
+    _begun: deque[int] = field(default_factory=deque)  # ordinals of units that nothing was written of yet
+    _said: dict[int, _Said] = field(default_factory=dict)
+    _first: int | None = None
+    _writing: threading.Lock = field(default_factory=threading.Lock)
+    _here: threading.Lock = field(default_factory=threading.Lock)
+    _is_stopped: bool = False
+
+    def __post_init__(self) -> None:
+        self._free.extend(self.context.callers)
+
+    def run(self, step: UnitStep) -> Iterator[UnitRecord]:
+        """Yield the records of a unit that a process has run; run it here where it was left to this one."""
+        is_first = step.unit.ordinal == self._first
+        done = self._run_apart(step, is_first)
+        if done.is_left:
+            with self._here:
+                done = _run_held(self.run_alone, self.context, step, is_first)
+        self._said[step.unit.ordinal] = done.said
+        if done.error is not None:
+            raise done.error
+        yield from done.records
+
+    def _run_apart(self, step: UnitStep, is_first: bool) -> _Done:
+        path, caller = Path(self.folder, f"{step.unit.ordinal}.done"), self._free.popleft()
+        caller.do(run_apart, path, self.run_alone, step, is_first)
+        found: _Done | None = None
+        is_alive = True
+        while found is None and is_alive:
+            is_alive = caller.is_alive()  # before the look: what it leaves as its last is found
+            found = taken_up(path)
+            time.sleep(_POLL_OF_FORK if found is None and is_alive else 0)
+        self._free.append(caller)
+        if found is None and self._is_stopped:
+            raise InterruptedError(f"{step.label} was ended")
+        return found or _Done(is_left=True)
+
+    def begin(self, step: UnitStep) -> None:
+        self._first = step.unit.ordinal if self._first is None else self._first
+        self._begun.append(step.unit.ordinal)
+
+    def end(self, step: UnitStep) -> None:
+        with self._writing:
+            self._said.setdefault(step.unit.ordinal, ())
+            while self._begun and self._begun[0] in self._said:
+                for kind, text, fields in self._said.pop(self._begun.popleft()):
+                    getattr(self.context.messages, kind)(text, **fields)
+
+    def is_failing(self) -> bool:
+        return self._is_stopped
+
+    def stop(self) -> None:
+        self._is_stopped = True
+        for caller in self.context.callers:
+            caller.end()
+        self.context.spark.close()
+
+
+_POLL_OF_FORK = 0.003
+
+
+# Which of these run the units of a range.
+
+
+@contextmanager
+def units_together(
+    job: Job, context: RunContext, run: RunAlone
+) -> Iterator[tuple[Callable[[UnitStep], Iterable[UnitRecord]], Callable[[RunUnit], UnitRunner]]]:
+    """Yield what runs one unit of a range, and what makes a runner of as many at a time as the job says.
+
+    ``run``: runs a unit by itself. In threads the first runs alone where all are parts of one table, which is made by
+    one commit.
+    """
+    if context.callers:
+        with scratch_folder() as folder:
+            forks = Forks(run, context, folder)
+            yield forks.run, partial(UnitRunner, jobs=len(context.callers), shared=forks)
+    elif job.jobs == 1:
+        yield partial(run, context), UnitRunner
+    else:
+        boot, progress = SharedBoot(context.spark), SharedProgress(context.show)
+        threads = partial(run, replace(context, spark=boot, show=progress))
+
+        def run_in_thread(step: UnitStep) -> Iterator[UnitRecord]:
             try:
-                return run_unit(step)
+                yield from threads(step)
             finally:
                 progress.end(step.label)
-                boot.end()
 
         first_alone = any(map(is_table, job.outputs))
-        return UnitRunner(run, jobs, first_alone, boot)
-
-    return replace(context, spark=boot, show=progress), runner
+        yield run_in_thread, partial(UnitRunner, jobs=job.jobs, first_alone=first_alone, shared=boot)
 
 
 def _together(seen: Mapping[str, Progress]) -> Progress:

@@ -21,7 +21,6 @@ from ..console.messages import Messages, Stopped
 from .late_rows import unit_of
 from .parallel_units import UnitRunner
 from .steps import UnitRange, UnitStep, naming_unit
-from .units_apart import ApartUnits
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ def run_backfill(
     units: UnitRange,
     run: RunUnit,
     note: Callable[..., None],
-    together: Callable[[Callable[[UnitStep], UnitRecord]], UnitRunner | ApartUnits] = UnitRunner,
+    together: Callable[[Callable[[UnitStep], UnitRecord]], UnitRunner] = UnitRunner,
 ) -> BackfillOutcome:
     """Run the units of a range that need it, oldest first, and on a state the later units that a correction reaches.
 

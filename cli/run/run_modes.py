@@ -33,7 +33,7 @@ from .context import RunContext, StageRun, owner
 from .fingerprint import already_done
 from .job_plan import refuse_state_overlap
 from .late_rows import LateBackfill, unit_of
-from .parallel_units import shared_context
+from .parallel_units import units_together
 from .pipeline import PlainRun, run_job
 from .range_run import BackfillOutcome, Kept, report_backfill, report_kept, report_rejected, run_backfill
 from .reports import report_outcome
@@ -42,7 +42,6 @@ from .rerun import differences_of, rerun_job, rerun_of_finished, why_rerun
 from .steps import UnitStep
 from .unit_paths import InputPaths, UnitInput, find_input, find_input_paths, list_inputs
 from .units import note_of_unit, report_unit
-from .units_apart import apart
 
 # What a run without a range has to do, by what was done before: everything, nothing, or its newest unit again.
 
@@ -148,12 +147,8 @@ def run_request(job: Job, context: RunContext, confirm: Confirm | None = None) -
             check()
         steps, run = plain_steps(job, input_paths, in_range), partial(run_plain_unit, job, input_paths)
         remove_leftovers(job, input_paths, steps.records)
-        if context.callers:
-            with apart(run, context) as units_apart:
-                note, together = partial(note_of_unit, context), units_apart.together
-                return _report_range(job, run_backfill(steps, units_apart.tell, note, together), context)
-        shared, runner = shared_context(context, job)
-        outcome = run_backfill(steps, partial(run, shared), partial(note_of_unit, shared), runner)
+        with units_together(job, context, run) as (run_one, runner):
+            outcome = run_backfill(steps, run_one, partial(note_of_unit, context), runner)
         return _report_range(job, outcome, context)
     return _run_alone(job, context) if job.state is None else _run_next(job, job.state, context)
 

@@ -184,7 +184,7 @@ def test_a_signal_ends_the_units_that_run_and_waits_for_them() -> None:
         ended.append(step.unit)
 
     def until_a_signal() -> None:
-        with UnitRunner(call, 2, boot=SharedBoot(Mock(close=stopped.set))) as runner:
+        with UnitRunner(call, 2, shared=SharedBoot(Mock(close=stopped.set))) as runner:
             runner.run(UnitStep(units(1)[0], "run"))
             raise KeyboardInterrupt
 
@@ -195,14 +195,14 @@ def test_a_signal_ends_the_units_that_run_and_waits_for_them() -> None:
 
 def test_spark_ends_for_a_unit_that_failed_when_the_others_have_ended_or_a_signal_has_come() -> None:
     for has_signal in (False, True):
-        spark = Mock()
+        spark, step = Mock(), UnitStep(units(1)[0], "run")
         boot = SharedBoot(spark)
         for _ in range(3):
-            boot.begin()
+            boot.begin(step)
         first, second = Background(boot.close), Background(boot.close)
         assert not first.finished(0.05)
         assert (boot.is_failing(), spark.close.call_count) == (True, 0)
-        (boot.stop if has_signal else boot.end)()
+        boot.stop() if has_signal else boot.end(step)
         assert first.finished(30)
         assert second.finished(30)
         assert spark.close.call_count == 1
