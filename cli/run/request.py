@@ -21,7 +21,8 @@ def parse_job(options: Mapping[str, Any]) -> Job:
     """
     flags = dict(options)
     path, named = _arguments(flags.pop("paths", None) or ())
-    file, given = None, flags.pop("var", None) or ()
+    file = None
+    given = flags.pop("var", None) or ()
     if path or given:
         from ...conf.job_file import given_variables, read_job_file  # noqa: PLC0415 - loads yaml
 
