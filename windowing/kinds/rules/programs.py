@@ -21,7 +21,7 @@ from . import previous
 from .compiler import Compiler, Taken
 from .machine import Conditions, Machine
 from .previous import Earlier
-from .reach import FUNCTIONS, Kept, no_sums
+from .reach import FUNCTIONS, Kept
 
 _ONE: Final = Fraction(1)
 _REASONS: Final = {previous.NEGATIVE: "negative_amount", previous.NAN: "nan_attribute"}
@@ -158,7 +158,7 @@ class Programs:
             np.array([each.denominator for each in units], np.uint64),
             bools(each.kind == "float" for each in compiler.results[: len(self.amounts)]),
             bools(each.expression is None for each in self.amounts),
-            kept, no_sums(kept), int64s(found.at for _, found in before),
+            kept.function, kept.floating, kept.narrow, kept.row, kept.valid, int64s(found.at for _, found in before),
             bools(key.is_absolute for key, _ in before), np.zeros(len(before), np.bool_), asked,
             np.array([key.share for key, _ in before], np.float64), default, np.zeros((2, len(before))),
             self._begun(default, np.array([key.share > 0 for key, _ in before], np.bool_)), np.full(2, -1, np.int64),
