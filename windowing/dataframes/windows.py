@@ -26,6 +26,7 @@ from ..planning.identity import have_common_type
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK, stream_of_columns
 from ..planning.row_order import OrderBy
+from ..planning.sides import with_side_names
 from ..planning.validation import check_marks
 from ..rows.projection import Projection, RowExpressions, make_projection
 from ..state.one_table import NO_KEY, PART, REGISTERS, ROWS, STATE, check_columns
@@ -421,12 +422,12 @@ def windows(
         what = f"all rows go through one partition, since {layout.why}; wincli run scans such a window on all cores"
         warnings.warn(what, PartitionWarning, stacklevel=2)
     now, then = (clock_measure(bound, instant) for instant in (clock, since))
+    shown = with_side_names(schema, bound.options.join) if rejected == "column" else None
     new, moved, bound = prepare(df, schema, bound, layout, rejected)
     rows, registers = (new, None) if form is None else with_state(new, moved, state, bound, form, layout.by_key, then)
     columns = columns_of(moved.names)
     if layout.clock:
         rows, moved = with_clock(rows, new, bound, moved)
-    shown = schema if rejected == "column" else None
     task = ScanPartition(bound, moved, as_spark_has(result), rejected, layout, arrival, marks, now, then, shown)
     has_state = form is not None and not (layout.by_key and isinstance(state, str))
     rows = partition(rows, columns, layout, moved, has_state)
