@@ -284,6 +284,19 @@ def test_parts_merge_into_what_is_built_of_all_rows(
     assert found.pos.tolist() == expected
 
 
+def test_a_key_that_is_null_is_one_key_of_all_parts() -> None:
+    texts = [["b", None, "a"], [None, "c"], ["a", None]]
+    batches = [pa.RecordBatch.from_pydict({"k": pa.array(k, pa.string()), "t": pa.array([5] * len(k))}) for k in texts]
+    starts = [0, *accumulate(map(len, texts))]
+    found = merge([
+        build(rows, np.arange(start, start + rows.num_rows), ["k"], ["t"], ["t"])
+        for start, rows in zip(starts, batches, strict=False)
+    ])  # fmt: skip
+    assert found.keys is not None
+    assert found.keys.to_pydict() == {"k": ["a", "b", "c", None]}
+    assert (found.bounds.tolist(), found.pos.tolist()) == ([0, 2, 3, 4, 7], [2, 5, 0, 4, 1, 3, 6])
+
+
 @given(st.data(), st.booleans())
 def test_rows_are_built_alike_whether_their_keys_are_hashed_or_not(data: st.DataObject, is_log: bool) -> None:
     key = data.draw(key_column(data.draw(st.integers(1, 20)))).drop_null()
