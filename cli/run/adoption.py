@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,7 @@ from .speculation import (
     Shifts,
     UnitWork,
     found_path,
+    has_failed,
     is_over,
     moved_state,
     read_found,
@@ -137,15 +139,16 @@ class _NextUnit:
         self._stop = threading.Event()
         self._work = Background(self._make)
 
-    def take(self) -> ReadyUnit | None:
-        """Return the unit, if it is found by now."""
+    def take(self, seconds: float = 0) -> ReadyUnit | None:
+        """Return the unit, if it is found within so many seconds."""
+        self._work.finished(seconds)
         self._stop.set()
         self._work.finished(None)
         return None if self._work.error is not None else self._work.result()
 
     def _make(self) -> ReadyUnit | None:
         while (found := read_found(self._folder, self.unit)) is None:
-            if self._stop.wait(_POLL):
+            if has_failed(self._folder, self.unit) or self._stop.wait(_POLL):
                 return None
         if isinstance(found, FoundUnit):
             return ReadyUnit.of(found, self._shifts)
@@ -291,12 +294,13 @@ class Pieces:
     _behind: tuple[str, str] | None = None  # the unit behind which the shifts hold, and its run
     _next: _NextUnit | None = None
     _tried: int = 0
+    _longest_wait: float = 0  # seconds: what the last unit took that was run
     _is_over: bool = False
 
     def begin(self, unit: Unit) -> PieceStep:
         """Return how a unit is run that begins now."""
         self._give(unit.ordinal - self.units[0].ordinal)
-        ready = None if self._next is None else self._next.take()
+        ready = None if self._next is None else self._next.take(self._longest_wait)
         if self._next is not None and self._next.unit != unit:
             ready = None
         self._next = None
@@ -318,6 +322,7 @@ class Pieces:
         self._behind = record.label, record.run
         if is_taken or self._is_over:
             return
+        self._longest_wait = time.perf_counter() - step.began
         shifts = None
         if (why := why_in_order(staged.plan)) is not None:
             self._stop(why)
@@ -373,12 +378,14 @@ class PieceStep:
 
     ``ready``: what a piece has found of it, where that holds once its numbers are moved; None: nothing yet.
     ``adoption``: how it is taken over; None: it is run.
+    ``began``: `time.perf_counter` when it began.
     """
 
     pieces: Pieces
     unit: Unit
     ready: ReadyUnit | None
     adoption: Adoption | None = None
+    began: float = field(default_factory=time.perf_counter)
 
     def mode(
         self, state: State, unit: Unit, previous: str | None, keep: int, rows: UnitInputRows | None

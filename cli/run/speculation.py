@@ -307,8 +307,12 @@ def found_path(folder: str, unit: Unit) -> Path:
 
 def is_over(folder: str, unit: Unit) -> bool:
     """Whether a unit was computed, or cannot be."""
-    path = found_path(folder, unit)
-    return path.exists() or path.with_suffix(_FAILED).exists()
+    return found_path(folder, unit).exists() or has_failed(folder, unit)
+
+
+def has_failed(folder: str, unit: Unit) -> bool:
+    """Whether a unit cannot be computed."""
+    return found_path(folder, unit).with_suffix(_FAILED).exists()
 
 
 def read_found(folder: str, unit: Unit) -> FoundUnit | ReadyUnit | None:
