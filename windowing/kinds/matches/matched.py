@@ -17,8 +17,8 @@ from ...rows.sequence import Sequences
 from ...support.jit import frugal_kernel
 from ..rules.compiler import Compiler, Taken, Typed, Types
 from ..rules.machine import MOST_WORD, Machine, run
-from ..rules.programs import Programs, bools, int64s
-from ..rules.reach import COUNT, MAX, MEAN, MIN, RANGE, SUM, Kept, mean_in_limbs, mean_of_ints
+from ..rules.programs import Programs, int64s
+from ..rules.reach import COUNT, FUNCTIONS, MAX, MEAN, MIN, RANGE, SUM, Kept, mean_in_limbs, mean_of_ints
 
 NTH: Final = 8
 """Beside the functions of ``rules/reach.py``: value ``number``, from 0 on; negative from the newest, which is -1."""
@@ -206,9 +206,7 @@ def readers_of(pattern: RowPattern, sequences: Sequences) -> Readers | None:
     compiler = compiled(pattern, lambda name: schema.field(name).type)
     matched = compiler.matched or {}
     made = rows.machine(compiler)
-    kept = rows.kept(compiler, made, list(matched))
-    is_nth = bools(each.function in {"nth", *_ENDS} for each in matched)
-    kept = kept._replace(function=np.where(is_nth, NTH, kept.function))
+    kept = rows.kept(compiler, made, list(matched), FUNCTIONS | dict.fromkeys(("nth", *_ENDS), NTH))
     numbers = [_ENDS.get(each.function, each.number) for each in matched]
     programs = iter(range(len(compiler.results)))
     asked = sorted((program, aggregate) for aggregate, program in compiler.asked)

@@ -123,15 +123,17 @@ class Programs:
             found.append((values if has.all() else np.where(has, values, 0), has))
         return found
 
-    def kept(self, compiler: Compiler, made: Machine, taken: Sequence[Taken]) -> Kept:
-        """Return aggregates over the columns of a machine; the function of those that `FUNCTIONS` lacks is -1."""
+    def kept(
+        self, compiler: Compiler, made: Machine, taken: Sequence[Taken], functions: Mapping[str, int] = FUNCTIONS
+    ) -> Kept:
+        """Return aggregates over the columns of a machine. ``functions``: the number of each function."""
         has = [
             np.ones(len(self.sequences), np.bool_) if each.argument is None
             else self._column(each.argument).is_valid().to_numpy(zero_copy_only=False)
             for each in taken
         ]  # fmt: skip
         return Kept(
-            int64s(FUNCTIONS.get(each.function, -1) for each in taken),
+            int64s(functions[each.function] for each in taken),
             bools(each.is_float for each in taken), bools(each.source.is_narrow for each in taken),
             int64s(compiler.place_of(each) for each in taken), made.ints, int64s(each.lacks for each in taken),
             made.floats, written(has, np.bool_, len(self.sequences)), int64s(each.digits for each in taken),
