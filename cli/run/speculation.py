@@ -220,11 +220,11 @@ def speculate(folder: str, works: Sequence[UnitWork]) -> None:
 
     Ends at the first unit that fails, or that is more than one task.
     """
-    for _ in speculated(folder, works):
+    for _ in speculate_each(folder, works):
         pass
 
 
-def speculated(folder: str, works: Sequence[UnitWork]) -> Iterator[None]:
+def speculate_each(folder: str, works: Sequence[UnitWork]) -> Iterator[None]:
     """Compute consecutive units as `speculate` does; yield behind each.
 
     A unit is made ready here where it is known by what its numbers differ, and enough units wait to be taken over.

@@ -41,7 +41,7 @@ class Here:
 
     def do(self, call: Callable[..., object], *arguments: Any) -> bool:
         if self.pace and call is speculation.speculate and not self.is_dead:
-            self.pieces.append(speculation.speculated(*arguments))
+            self.pieces.append(speculation.speculate_each(*arguments))
         elif not self.is_dead:
             call(*arguments)
         return not self.is_dead
