@@ -59,11 +59,16 @@ def test_a_flipped_bit_is_told_of_the_table_or_has_no_effect(made: tuple[Log, Pa
     assert wincli_here("verify", "st", cwd=log.folder).code == 0
 
 
-def test_a_column_that_has_another_name_in_the_log_is_told(tmp_path: Path) -> None:
-    log = Log(tmp_path)
+def first_entry(folder: Path) -> Path:
+    """Run a day into a Delta table, and return the first entry of its log."""
+    log = Log(folder)
     log.write(1)
     log.run(*span(1, 1), "--output-format", "delta")
-    first = tmp_path / "out/_delta_log/00000000000000000000.json"
+    return folder / "out/_delta_log/00000000000000000000.json"
+
+
+def test_a_column_that_has_another_name_in_the_log_is_told(tmp_path: Path) -> None:
+    first = first_entry(tmp_path)
     first.write_bytes(first.read_bytes().replace(rb"\"name\":\"closed_by", rb"\"name\":\"clowed_by"))
     ran = wincli_here("verify", "st", cwd=tmp_path)
     assert ran.code == 4
@@ -71,10 +76,7 @@ def test_a_column_that_has_another_name_in_the_log_is_told(tmp_path: Path) -> No
 
 
 def test_a_log_that_only_the_library_can_read_is_no_fault_of_wincli(tmp_path: Path) -> None:
-    log = Log(tmp_path)
-    log.write(1)
-    log.run(*span(1, 1), "--output-format", "delta")
-    first = tmp_path / "out/_delta_log/00000000000000000000.json"
+    first = first_entry(tmp_path)
     first.write_bytes(first.read_bytes().replace(b'.parquet","partition', b'\x0eparquet","partition'))
     for command in (("verify", "st"), ("status", "st"), ("status", "out")):
         assert wincli_here(*command, cwd=tmp_path).code in (0, 3, 4)
